@@ -18,15 +18,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from os import PathLike
 
+from tgraph.masking import mask_urls
+
 _NEAR, _LIKE = 3, 0.6
 
 
 class TgraphError(Exception):
-    """A tgraph error: one-sentence message, optional remedy."""
+    """A tgraph error: one-sentence message, optional remedy; secrets of URLs are masked."""
 
     exit_code = 1
 
     def __init__(self, message: str, remedy: str = "") -> None:
+        message, remedy = mask_urls(message), mask_urls(remedy)
         super().__init__(f"{message} {remedy}".strip())
         self.message = message
         self.remedy = remedy

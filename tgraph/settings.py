@@ -13,13 +13,15 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, TypeAdapter, ValidationError
+from pydantic.fields import FieldInfo
 
 from tgraph.errors import UsageError
+from tgraph.foreign_bytes import check_file_size
 from tgraph.plugins import CHAT_MODELS, EMBEDDERS, VECTOR_STORES
-from tgraph.retrieve.modes.base import Section, admit_added
+from tgraph.retrieve.modes.base import ADDRESS, Address, Section, admit_added
 from tgraph.retrieve.modes.registry import ModeSettings
 
 FILE = "tgraph.toml"
@@ -38,7 +40,7 @@ class ChatSettings(Section):
         "auto", description="auto: a model if a key or base URL is set, else the embedded default"
     )
     model: str = Field(DEFAULT_CHAT_MODEL, description="the model's name at the endpoint")
-    base_url: str | None = Field(
+    base_url: Annotated[str | None, ADDRESS] = Field(
         None, description="an OpenAI-compatible endpoint", examples=["http://localhost:8000/v1"]
     )
     api_key: SecretStr | None = Field(None, description="the key (or OPENAI_API_KEY)")
@@ -72,7 +74,7 @@ class EmbeddingSettings(Section):
         Literal["auto", "openai", "embedded", "hashing"], admit_added(EMBEDDERS)
     ] = Field("auto", description="auto: the embedded default (MiniLM if installed, else hashing)")
     model: str = Field(DEFAULT_EMBEDDING_MODEL, description="the model's name at the endpoint")
-    base_url: str | None = Field(
+    base_url: Annotated[str | None, ADDRESS] = Field(
         None, description="its endpoint; unset: that of chat", examples=["http://localhost:8000/v1"]
     )
     api_key: SecretStr | None = Field(None, description="its key; unset: that of chat")
@@ -152,7 +154,7 @@ class ExecutorSettings(Section):
     workers: int = Field(
         1, ge=1, description="processes of this machine that do what no model is asked for"
     )
-    address: str = Field(
+    address: Annotated[str, ADDRESS] = Field(
         "",
         description="a Dask cluster that does it, and asks models too (extra `dask`)",
         examples=["dask://10.0.0.7:8786"],
@@ -162,7 +164,7 @@ class ExecutorSettings(Section):
 class StoreSettings(Section):
     """Where questions read the graph."""
 
-    url: str = Field(
+    url: Annotated[str, ADDRESS] = Field(
         "",
         description="a SPARQL endpoint that the graph was published to, instead of the folder's"
         " store; it needs triple terms",
@@ -176,12 +178,14 @@ class StoreSettings(Section):
 class PublishSettings(Section):
     """A triple store of others that the graph is published to."""
 
-    to: str = Field(
+    to: Annotated[str, ADDRESS] = Field(
         "",
         description="where it takes SPARQL updates",
         examples=["http://localhost:7878/update"],
     )
-    query: str = Field("", description="where it takes queries, if that can't be told from `to`")
+    query: Annotated[str, ADDRESS] = Field(
+        "", description="where it takes queries, if that can't be told from `to`"
+    )
     user: str = Field("", description="who writes there, if it asks")
     password: SecretStr | None = Field(None, description="their password")
     timeout: float = Field(600, gt=0, description="seconds that an update may take")
@@ -245,6 +249,15 @@ class AnswerSettings(Section):
         ge=0,
         le=1,
         description="probability that the documents answer, below which there is no evidence",
+    )
+    sure_confidence: float = Field(
+        0.3,
+        ge=0,
+        le=1,
+        description="probability that the documents answer, below which the answer is uncertain",
+    )
+    longest_quote: int = Field(
+        350, ge=60, description="characters of a quoted sentence around what answers"
     )
     longest_question: int = Field(20_000, ge=1, description="characters that a question may have")
     language: str = Field(
@@ -401,6 +414,34 @@ class Settings(ModeSettings, _CommonSettings):
         return section != "rerank" or self.rerank.provider is not None
 
 
+def find_setting(name: str) -> FieldInfo | None:
+    """Return the definition of a setting by dotted name; None for a section or no setting."""
+    fields: Mapping[str, FieldInfo] = Settings.model_fields
+    *sections, key = name.split(".")
+    for section in sections:
+        kind = fields[section].annotation if section in fields else None
+        if not (isinstance(kind, type) and issubclass(kind, BaseModel)):
+            return None
+        fields = kind.model_fields
+    return fields.get(key)
+
+
+def is_address(name: str) -> bool:
+    """Return whether a setting names where data or keys are sent."""
+    definition = find_setting(name)
+    return definition is not None and any(isinstance(mark, Address) for mark in definition.metadata)
+
+
+def is_trusted_only(name: str) -> bool:
+    """Return whether a setting is believed of its owner alone, never of a received file: an
+    address, a secret, a file or folder that is read, and whatever is no setting."""
+    definition = find_setting(name)
+    if definition is None or is_address(name):
+        return True
+    kinds = {definition.annotation, *get_args(definition.annotation)}
+    return bool(kinds & {SecretStr, Path}) or name == "reader.model"
+
+
 _SEE = f"See `tgraph config show` and {FILE}."
 PREFIX = "TGRAPH_"
 _NOT_SETTINGS = {"TGRAPH_ROOT", "TGRAPH_SHARED_DATA", "TGRAPH_DEBUG"}
@@ -467,15 +508,25 @@ def _merge_sections(values: Mapping[str, Any], over: Mapping[str, Any]) -> dict[
     return merged
 
 
-def _file_values(path: Path) -> dict[str, Any]:
-    """Return settings from a graph file, resolving paths relative to the file's folder; return
-    nothing without a file."""
+_LARGEST = 1_000_000
+"""Bytes of a graph's settings, which may come from a backup."""
+
+
+def read_file(path: Path) -> dict[str, Any]:
+    """Return the values of a settings file, which may come from a backup; none without a file.
+    Raise ``UsageError`` for a file that is none or too large."""
     if not path.is_file():
         return {}
     try:
-        values = tomllib.loads(path.read_text("utf-8"))
-    except ValueError as error:
+        check_file_size(path, _LARGEST)
+        return tomllib.loads(path.read_text("utf-8"))
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{path} can't be read: {error}.") from error
+
+
+def _file_values(path: Path) -> dict[str, Any]:
+    """Return settings from a graph file, resolving paths relative to the file's folder."""
+    values = read_file(path)
     values = _resolve_path(values, "prompts", path)
     integrity, reader = values.get("integrity"), values.get("reader")
     if isinstance(integrity, dict):

@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 import tgraph
 from tgraph import vocabulary as v
 from tgraph.cli.main import cli
-from tgraph.engine.effective_settings import MASK, without_secrets
+from tgraph.errors import EndpointError
 from tgraph.extensions.operations import back_up, repair, restore
 from tgraph.ingest.files import SourceFile, Unread, discover_files
+from tgraph.masking import MASK, mask_url
 from tgraph.rendering import as_cell
 from tgraph.store.files import write_private
 
@@ -203,10 +204,18 @@ def test_the_command_says_what_it_left_and_takes_it_with_the_flag(tmp_path, docu
         ("https://host/v1?api-key=abc&version=2", f"https://host/v1?api-key={MASK}&version=2"),
         ("http://localhost:8000/v1", "http://localhost:8000/v1"),
         ("https://host:port/v1", MASK),
+        ("https://ann:p/w@host/v1", MASK),
+        ("ann:pw@host/v1", MASK),
+        ("https://host/v1#access_token=abc", f"https://host/v1#access_token={MASK}"),
     ],
 )
 def test_addresses_are_shown_without_secrets(url, shown):
-    assert without_secrets(url) == shown
+    assert mask_url(url) == shown
+
+
+def test_no_error_says_a_secret_of_an_address():
+    error = EndpointError("ftp://ann:hunter2@host: can't be reached.", "Try http://HOST:PORT.")
+    assert str(error) == f"ftp://{MASK}@host: can't be reached. Try http://HOST:PORT."
 
 
 def test_no_setting_shows_a_secret(tmp_path, monkeypatch):

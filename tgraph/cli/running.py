@@ -16,7 +16,9 @@ from tgraph.cli.interruption import INTERRUPTED, MESSAGE, interruptible
 from tgraph.cli.terminal import forget_stdout, have_streams, print_message
 from tgraph.engine.garbage import seldom_collected
 from tgraph.errors import TgraphError
+from tgraph.masking import mask_urls
 from tgraph.plugins import COMMANDS
+from tgraph.shortages import explain_shortage
 
 if TYPE_CHECKING:
     from tgraph.engine.graph import KnowledgeGraph
@@ -108,7 +110,8 @@ def tell_failure(error: Exception) -> int:
 
         traceback.print_exception(error)
     print_message(f"Error: {_error_sentence(error)}")
-    return error.exit_code if isinstance(error, TgraphError) else 1
+    shortage = explain_shortage(error)
+    return shortage.exit_code if shortage else 1
 
 
 def choose_exit_code(codes: Iterable[int]) -> int:
@@ -121,11 +124,9 @@ def choose_exit_code(codes: Iterable[int]) -> int:
 def _error_sentence(error: Exception) -> str:
     if isinstance(error, TgraphError):
         return str(error)
-    if isinstance(error, MemoryError):
-        return "The memory is not sufficient for the command."
-    if _is_full(error):
-        return "The output can't be written: the disk is full. Free some space."
-    error_text = " ".join(f"{type(error).__name__}: {error}".split())
+    if shortage := explain_shortage(error):
+        return str(shortage)
+    error_text = mask_urls(" ".join(f"{type(error).__name__}: {error}".split()))
     return f"Unexpected error: {error_text}. --debug shows the traceback."
 
 

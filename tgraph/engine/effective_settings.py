@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import os
-import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-from urllib.parse import parse_qsl, urlsplit, urlunsplit
+from typing import Any, get_args
 
 from pydantic import BaseModel, SecretStr
 
-from tgraph.settings import FILE, PREFIX, load_settings
+from tgraph.masking import MASK, mask_url
+from tgraph.settings import FILE, PREFIX, find_setting, is_address, load_settings, read_file
 
-MASK = "********"
 _STANDARD = {"chat.api_key": "OPENAI_API_KEY", "chat.base_url": "OPENAI_BASE_URL"}
 
 
@@ -50,20 +47,16 @@ def effective_settings(
     """Return every setting in section order; raise errors like ``load_settings``."""
     settings = load_settings(root, overrides)
     file = root / FILE if root is not None else None
-    written = (
-        dict(_flatten_values(tomllib.loads(file.read_text("utf-8"))))
-        if file and file.is_file()
-        else {}
-    )
+    written = dict(flatten_settings(read_file(file))) if file else {}
     flags = {key for key, value in (overrides or {}).items() if value is not None}
     return [
         EffectiveSetting(
             name,
-            _plain_value(name, value),
+            display_value(name, value),
             _setting_origin(name, value, flags, written, file),
             settings.is_used(name),
         )
-        for name, value in _flatten_values(settings)
+        for name, value in flatten_settings(settings)
     ]
 
 
@@ -84,43 +77,26 @@ def _setting_origin(
     return "default"
 
 
-def _flatten_values(
+def flatten_settings(
     values: BaseModel | Mapping[str, Any], prefix: str = ""
 ) -> Iterator[tuple[str, Any]]:
     """Yield section values by dotted name."""
     for name, value in values if isinstance(values, BaseModel) else values.items():
         if isinstance(value, BaseModel | dict):
-            yield from _flatten_values(value, f"{prefix}{name}.")
+            yield from flatten_settings(value, f"{prefix}{name}.")
         else:
             yield prefix + name, value
 
 
-_SECRET = re.compile(r"key|token|secret|pass|sig|auth|cred", re.I)
-"""A parameter of an address so called is shown masked."""
-
-
-def without_secrets(url: str) -> str:
-    """Return a displayable URL with user, password and secret parameters masked; mask
-    unparsable URLs completely."""
-    try:
-        parts = urlsplit(url)
-        _ = parts.port
-    except ValueError:
+def display_value(name: str, value: object) -> Any:
+    """Return the value of a setting, by dotted name, without secrets."""
+    definition = find_setting(name)
+    annotation = definition.annotation if definition else None
+    is_secret = SecretStr in (annotation, *get_args(annotation))
+    if isinstance(value, SecretStr) or (is_secret and value is not None):
         return MASK
-    _, at, host = parts.netloc.rpartition("@")
-    parameters = parse_qsl(parts.query, keep_blank_values=True)
-    query = "&".join(
-        f"{name}={MASK if _SECRET.search(name) else value}" for name, value in parameters
-    )
-    masked_parts = parts._replace(netloc=f"{MASK}@{host}" if at else host, query=query)
-    return urlunsplit(masked_parts)
-
-
-def _plain_value(name: str, value: object) -> Any:
-    if isinstance(value, SecretStr):
-        return MASK
-    if isinstance(value, str) and name.endswith("base_url"):
-        return without_secrets(value)
+    if isinstance(value, str) and (is_address(name) or "://" in value):
+        return mask_url(value)
     if isinstance(value, Path):
         return str(value)
     return list(value) if isinstance(value, tuple) else value

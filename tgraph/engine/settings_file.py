@@ -15,9 +15,10 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 
+from tgraph.engine.effective_settings import display_value, flatten_settings
 from tgraph.errors import UsageError
 from tgraph.resources import list_names, read_text
-from tgraph.settings import FILE, Settings
+from tgraph.settings import FILE, Settings, is_trusted_only, read_file
 from tgraph.store.files import disk_errors, write_atomic
 from tgraph.store.folder import GraphFolder
 
@@ -110,6 +111,23 @@ def write_settings(path: Path, values: Mapping[str, Any]) -> None:
     with disk_errors():
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(path, text.encode())
+
+
+def keep_harmless_settings(file: Path) -> dict[str, Any]:
+    """Rewrite a received settings file without the settings that are believed of their owner
+    alone (``is_trusted_only``), and return these by name, to be shown."""
+    if not file.is_file():
+        return {}
+    try:
+        values = dict(flatten_settings(read_file(file)))
+    except UsageError:
+        file.unlink()
+        return {FILE: "can't be read"}
+    withheld = {name: value for name, value in values.items() if is_trusted_only(name)}
+    if withheld:
+        kept = {name: value for name, value in values.items() if name not in withheld}
+        write_atomic(file, settings_file(kept).encode())
+    return {name: display_value(name, value) for name, value in withheld.items()}
 
 
 def settings_file(values: Mapping[str, Any] | None = None) -> str:

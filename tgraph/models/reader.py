@@ -23,6 +23,7 @@ from tgraph.errors import ModelError
 from tgraph.model import Agent, Usage
 from tgraph.models.base import Call, CallSink, Clock, current_time, no_sink, well_formed
 from tgraph.models.minilm import weights_folder
+from tgraph.shortages import check_model_headroom
 
 if TYPE_CHECKING:
     from numpy import float32
@@ -293,6 +294,7 @@ class OnnxReader:
 
     @cached_property
     def _session(self) -> tuple[Any, frozenset[str], list[str]]:
+        check_model_headroom()
         try:
             import onnxruntime
         except ImportError as error:

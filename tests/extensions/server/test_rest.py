@@ -165,6 +165,7 @@ def test_records_have_the_media_types_of_their_formats(
         ("POST", f"{API}/ask", asked(setings={}), 400, "usage"),
         ("POST", f"{API}/ask", asked(settings={"chat.base_url": "http://x"}), 400, "usage"),
         ("POST", f"{API}/ask", asked(settings={"rerank.base_url": "http://x"}), 400, "usage"),
+        ("POST", f"{API}/ask", asked(settings={"rerank": {"base_url": "http://x"}}), 400, "usage"),
         ("POST", f"{API}/ask", asked(settings={"person": "Eve"}), 400, "usage"),
         ("POST", f"{API}/ask", asked(settings={"graph.nothing": 1}), 400, "usage"),
         ("POST", f"{API}/ask", asked(filters={"documents": ["no.txt"]}), 400, "usage"),

@@ -102,12 +102,15 @@ def publish_graph(
     )
 
 
-def import_graphrag_settings(path: str | Path) -> ImportedSettings:
+def import_graphrag_settings(
+    path: str | Path, *, accept_settings: bool = False
+) -> ImportedSettings:
     """Return the settings of a GraphRAG project as tgraph's, and what has no place there with the
-    reasons. ``path`` is settings.yaml (or .json), or the folder of the project."""
+    reasons. ``path`` is settings.yaml (or .json), or the folder of the project. Addresses are
+    taken over with ``accept_settings`` alone."""
     from tgraph.extensions.interchange.graphrag_settings import import_graphrag_settings
 
-    return import_graphrag_settings(path)
+    return import_graphrag_settings(path, accept_settings=accept_settings)
 
 
 def _import() -> Command:

@@ -19,10 +19,11 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from tgraph.engine.effective_settings import MASK, without_secrets
+from tgraph.engine.effective_settings import display_value
 from tgraph.errors import UsageError
+from tgraph.masking import MASK, mask_urls
 from tgraph.resources import data_file
-from tgraph.settings import Settings
+from tgraph.settings import Settings, is_trusted_only
 
 NAMES = ("settings.yaml", "settings.yml", "settings.json")
 KEY_VARIABLES = {
@@ -34,6 +35,9 @@ _MOST_ALIASES = 12
 """Aliases unfold each other; so few unfold to no more than a hundred times the text."""
 _DEEPEST = 12
 _SECRET = re.compile(r"(^|[._])(api_key|connection_string|.*secret.*|.*password.*)$")
+NOT_CONFIRMED = "an address is taken over after a confirmation alone"
+_OWN_VARIABLES = "GRAPHRAG_"
+_SECRET_VARIABLE = re.compile(r"key|secret|pass|token|cred|connection", re.I)
 _VARIABLE = re.compile(r"\$\{?(\w+)\}?")
 _BRACED = re.compile(r"\$\{(\w+)\}")
 _OPEN, _CLOSE = "\ue000", "\ue001"
@@ -51,7 +55,7 @@ class MovedSetting:
     @property
     def display_value(self) -> Any:
         """The value, with secrets removed from addresses."""
-        return without_secrets(self.value) if self.setting.endswith("base_url") else self.value
+        return display_value(self.setting, self.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,14 +127,18 @@ class _LeftOutError(ValueError):
     """A value that no tgraph setting takes, with the reason."""
 
 
-def import_graphrag_settings(path: str | Path) -> ImportedSettings:
+def import_graphrag_settings(
+    path: str | Path, *, accept_settings: bool = False
+) -> ImportedSettings:
     """Convert GraphRAG's settings to tgraph's; ``path`` is the settings file or its folder.
 
-    Variable references are filled in from the environment and from ``.env`` beside the file,
-    except in keys. Raises ``UsageError`` for a file that can't be read as GraphRAG settings."""
+    Addresses are taken over with ``accept_settings`` alone: a key would be sent there. References
+    to variables of ``.env`` beside the file, and to ``GRAPHRAG_...`` of the environment, are
+    filled in, except in keys and addresses and where the name is one of a secret. Raises
+    ``UsageError`` for a file that can't be read as GraphRAG settings."""
     file = _find_file(Path(path))
     tree = _read_mapping(file)
-    variables = {**_read_variables(file.with_name(".env")), **os.environ}
+    variables = _known_variables(file.with_name(".env"))
     moved: dict[str, MovedSetting] = {}
     left: list[LeftSetting] = []
     keys: dict[str, NeededKey] = {}
@@ -142,13 +150,11 @@ def import_graphrag_settings(path: str | Path) -> ImportedSettings:
             left.append(LeftSetting(given.source, MASK, "a secret is not copied"))
         else:
             try:
-                given = replace(given, value=_fill_variables(given.value, variables))
-                for setting in _move_setting(given):
+                for setting in _move_setting(given, variables, accept_settings):
                     moved.setdefault(setting.setting, setting)
             except _LeftOutError as error:
                 text = " ".join(str(given.value).split())
-                shown = without_secrets(text) if "://" in text else text
-                left.append(LeftSetting(given.source, shown, str(error)))
+                left.append(LeftSetting(given.source, mask_urls(text), str(error)))
     chat, embedding = (keys.get(variable) for variable in KEY_VARIABLES.values())
     if chat and embedding and embedding.named == chat.named != "":
         del keys[embedding.variable]  # the chat key serves both
@@ -181,6 +187,13 @@ def _read_mapping(file: Path) -> Mapping[str, Any]:
     if not isinstance(tree, Mapping):
         raise UsageError(f"{file} has no settings.")
     return tree
+
+
+def _known_variables(file: Path) -> dict[str, str]:
+    """Return the variables that settings may refer to, by name alone."""
+    own = {name: value for name, value in os.environ.items() if name.startswith(_OWN_VARIABLES)}
+    variables = {**_read_variables(file), **own}
+    return {name: value for name, value in variables.items() if not _SECRET_VARIABLE.search(name)}
 
 
 def _read_variables(file: Path) -> dict[str, str]:
@@ -279,8 +292,8 @@ def _section_at(tree: Mapping[str, Any], place: str) -> Mapping[str, Any]:
 
 
 def _fill_variables(value: object, variables: Mapping[str, str]) -> object:
-    """Return the value with variables filled in. Raises ``_LeftOutError`` for a variable that isn't
-    set."""
+    """Return the value with variables filled in. Raises ``_LeftOutError`` for a variable that is
+    not known."""
     if not isinstance(value, str) or "$" not in value:
         return value
     import yaml
@@ -289,7 +302,9 @@ def _fill_variables(value: object, variables: Mapping[str, str]) -> object:
         text = Template(value).substitute(variables)
         filled = yaml.safe_load(text) if text != value else text
     except KeyError as error:
-        raise _LeftOutError(f"the variable {error.args[0]} is not set") from error
+        raise _LeftOutError(
+            f"the variable {error.args[0]} is not set, or is none of GraphRAG's"
+        ) from error
     except ValueError:  # a dollar that begins no name
         return value
     except yaml.YAMLError:
@@ -297,17 +312,31 @@ def _fill_variables(value: object, variables: Mapping[str, str]) -> object:
     return text if isinstance(filled, list | dict) else filled
 
 
-def _move_setting(given: _GivenSetting) -> Iterator[MovedSetting]:
+def _move_setting(
+    given: _GivenSetting, variables: Mapping[str, str], accept_settings: bool
+) -> Iterator[MovedSetting]:
     """Yield tgraph's settings for a value. Raises ``_LeftOutError`` if there is none."""
     rules = (r for r in load_rules() if any(fnmatchcase(given.name, name) for name in r.names))
     if (rule := next(rules, None)) is None:
         raise _LeftOutError("tgraph has no such setting")
+    if rule.setting and is_trusted_only(rule.setting):
+        _check_trusted(rule, given, accept_settings)
+    else:
+        given = replace(given, value=_fill_variables(given.value, variables))
     value = _convert_value(rule, given)
     if not rule.setting:
         raise _LeftOutError(rule.reason)
     yield MovedSetting(given.source, rule.setting, _check_value(rule.setting, value))
     if rule.setting == "embedding.model":
         yield MovedSetting(given.source, "embedding.provider", "openai")
+
+
+def _check_trusted(rule: SettingRule, given: _GivenSetting, accept_settings: bool) -> None:
+    """Raise ``_LeftOutError`` for an address that is not accepted, or holds a variable."""
+    if "$" in str(given.value):
+        raise _LeftOutError(f"no variable is filled into an address; set {rule.setting}")
+    if not accept_settings:
+        raise _LeftOutError(NOT_CONFIRMED)
 
 
 def _convert_value(rule: SettingRule, given: _GivenSetting) -> object:

@@ -19,16 +19,19 @@ if TYPE_CHECKING:
 @command("import")
 @click.argument("file", type=click.Path(exists=True, path_type=Path))
 @click.option("-n", "--dry-run", is_flag=True, help="Say what would be set, and write nothing.")
+@click.option("--accept-settings", is_flag=True, help="Take over addresses too.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @common
-def import_(file: Path, dry_run: bool, as_json: bool) -> None:
+def import_(file: Path, dry_run: bool, accept_settings: bool, as_json: bool) -> None:
     """Move the settings of a GraphRAG project here.
 
     FILE is settings.yaml (or .json) of Microsoft GraphRAG 0.3 to 3, or the project's folder;
-    variables that it refers to are read from .env beside it and from the environment. tgraph.toml
-    gets what has a place there; the rest is named, each with the reason. Keys are not copied: the
-    command says which variable takes them. A tgraph.toml in which something is set already is left
-    as it is.
+    variables that it refers to are read from .env beside it, and from the environment if their
+    name begins with GRAPHRAG_. tgraph.toml gets what has a place there; the rest is named, each
+    with the reason. Addresses are among the rest unless --accept-settings is given, for your key
+    would be sent there; no variable is filled into an address. Keys are not copied: the command
+    says which variable takes them. A tgraph.toml in which something is set already is left as it
+    is.
 
     \b
     Examples:
@@ -40,7 +43,7 @@ def import_(file: Path, dry_run: bool, as_json: bool) -> None:
     from tgraph.extensions.interchange.graphrag_settings import import_graphrag_settings
     from tgraph.settings import FILE
 
-    imported = import_graphrag_settings(file)
+    imported = import_graphrag_settings(file, accept_settings=accept_settings)
     target = None
     if not dry_run:
         root = find_root(create=True)
@@ -63,12 +66,16 @@ def import_(file: Path, dry_run: bool, as_json: bool) -> None:
 
 
 def _tell_imported(found: ImportedSettings) -> None:
+    from tgraph.extensions.interchange.graphrag_settings import NOT_CONFIRMED
+
     moved = ((m.source, m.setting, terminal.one_line(str(m.display_value))) for m in found.moved)
     terminal.print_renderable(terminal.build_table(("GraphRAG", "tgraph", "Value"), moved))
     if found.left:
         click.echo("\nLeft out:")
         skipped_rows = ((x.source, terminal.one_line(x.value), x.reason) for x in found.left)
         terminal.print_renderable(terminal.build_table(("GraphRAG", "Value", "Why"), skipped_rows))
+    if any(left.reason == NOT_CONFIRMED for left in found.left):
+        terminal.print_message("If you trust the addresses, --accept-settings takes them over.")
     for key in found.keys:
         source_name = f" (there: {key.named})" if key.named else ""
         terminal.print_message(f"Key: {key.source}{source_name} is not copied; set {key.variable}.")

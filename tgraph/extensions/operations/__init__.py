@@ -38,9 +38,16 @@ def back_up(
     return back_up(kg.root, Path(file), progress=progress or ignore_progress, message=message)
 
 
-def restore(file: str | Path, root: str | Path, *, progress: OnProgress | None = None) -> Backup:
+def restore(
+    file: str | Path,
+    root: str | Path,
+    *,
+    accept_settings: bool = False,
+    progress: OnProgress | None = None,
+) -> Backup:
     """Make a folder of a backup. Every file is checked by its sum, and the integrity of each
-    collection up to the head of its chain, before the folder has its name.
+    collection up to the head of its chain, before the folder has its name. Settings that name
+    addresses, keys or files are restored with ``accept_settings`` alone.
 
     Raise ``UsageError`` where the folder holds something, ``StoreError`` where the file is no
     backup or is damaged, ``VerificationError`` where the record in the file is not intact.
@@ -48,7 +55,9 @@ def restore(file: str | Path, root: str | Path, *, progress: OnProgress | None =
     from tgraph.engine.progress import ignore_progress
     from tgraph.extensions.operations.backup import restore_backup
 
-    return restore_backup(file, root, progress=progress or ignore_progress)
+    return restore_backup(
+        file, root, accept_settings=accept_settings, progress=progress or ignore_progress
+    )
 
 
 def ship(kg: KnowledgeGraph, url: str, *, progress: OnProgress | None = None) -> Shipment:

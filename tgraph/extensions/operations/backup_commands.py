@@ -10,7 +10,7 @@ import click
 
 from tgraph.cli.options import common
 from tgraph.cli.running import DEFAULT_FOLDER, command, common_option, find_root
-from tgraph.cli.terminal import format_count, format_time, print_json, print_message
+from tgraph.cli.terminal import format_count, format_time, one_line, print_json, print_message
 from tgraph.errors import UsageError
 
 if TYPE_CHECKING:
@@ -52,15 +52,21 @@ def backup(file: Path, as_json: bool, quiet: bool) -> None:
 
 @command("restore")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "--accept-settings",
+    is_flag=True,
+    help="Restore settings that name addresses, keys or files too.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
 @common
-def restore(file: Path, as_json: bool, quiet: bool) -> None:
+def restore(file: Path, accept_settings: bool, as_json: bool, quiet: bool) -> None:
     """Restore a backup to a new folder: --root, by default ./tgraph-graph.
 
     The folder appears only after all checksums and the whole record of each collection have been
-    checked; if a check fails, no folder is made. Exit code 4: the record in the backup is not
-    intact.
+    checked; if a check fails, no folder is made. Settings of the backup that name addresses, keys
+    or files are left out and named: your key would be sent to such an address. Exit code 4: the
+    record in the backup is not intact.
 
     \b
     Examples:
@@ -72,8 +78,10 @@ def restore(file: Path, as_json: bool, quiet: bool) -> None:
 
     _all_collections()
     root = Path(common_option("root") or os.environ.get("TGRAPH_ROOT") or DEFAULT_FOLDER)
-    with show_progress(quiet) as (progress, _):
-        backup = restore_backup(file, root, progress=progress)
+    with show_progress(quiet) as (progress, message):
+        backup = restore_backup(
+            file, root, accept_settings=accept_settings, progress=progress, message=message
+        )
     _print_backup(
         backup,
         f"Restored {backup.root} from {backup.file}, made {format_time(backup.made)}",
@@ -97,3 +105,7 @@ def _print_backup(done: Backup, what: str, *, as_json: bool) -> None:
             " entries in the chain, "
             f"head {collection.head}"
         )
+    for name, value in done.withheld.items():
+        print_message(f"Left out of tgraph.toml: {name} = {one_line(str(value))}")
+    if done.withheld:
+        print_message("If you trust these settings, set them there, or use --accept-settings.")

@@ -18,17 +18,15 @@ from pathlib import Path
 
 from tgraph.engine.checks import PATIENCE, HealthFinding
 from tgraph.engine.components import Components
-from tgraph.engine.index.saved_tables import count_reports, tables_of
+from tgraph.engine.index.saved_tables import tables_of
 from tgraph.engine.index.stale_readings import find_stale_readings
 from tgraph.engine.open_collection import OpenCollection
 from tgraph.engine.progress import OnProgress, Progress
 from tgraph.errors import DamagedStoreError, StoreError, TgraphError
 from tgraph.explain.trace.documents import list_documents
-from tgraph.index.evidence import EvidenceReader
+from tgraph.extensions.operations.derived_renewal import renew_reports
 from tgraph.index.lookup_table import load_table
-from tgraph.index.reports.report_table import load_reports, stored_reports
-from tgraph.index.sources import Texts
-from tgraph.index.tabulation import make_tables
+from tgraph.index.reports.report_table import load_reports
 from tgraph.index.vectors.base import VectorIndex
 from tgraph.index.vectors.items import KINDS, items_of
 from tgraph.models.reply_cache import CacheFolder
@@ -314,13 +312,7 @@ def _mend_reports(opened: OpenCollection, store: OxigraphStore, generation: int)
     if report_table is not None:
         report_table.close()
         return HealthFinding("ok", "reports at hand", "whole")
-    with (
-        closing(make_tables(store, opened.librarian)) as table,
-        closing(stored_reports(store)) as reports,
-    ):
-        evidence = EvidenceReader(table.evidence, Texts(store, opened.librarian))
-        count_reports(reports, evidence, opened.parts)
-        reports.save(folder, generation)
+    renew_reports(opened, store, generation)
     return HealthFinding("mended", "reports at hand", "made anew of the store")
 
 

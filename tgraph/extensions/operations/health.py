@@ -13,9 +13,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from tgraph.engine.checks import HealthFinding
-from tgraph.engine.effective_settings import without_secrets
 from tgraph.errors import TgraphError
 from tgraph.extensions.operations.collection_health import examine_collection
+from tgraph.masking import mask_url
 from tgraph.plugins import CHAT_MODELS
 from tgraph.settings import Settings, load_settings
 from tgraph.store.folder import FORMAT, GraphFolder
@@ -102,10 +102,10 @@ def _check_endpoints(settings: Settings) -> Iterator[HealthFinding]:
 def _endpoint(subject: str, url: str, key: str, model: str) -> HealthFinding:
     """Check whether the endpoint lists its models; nothing is generated, so nothing is paid."""
     if not url.startswith(("http://", "https://")):
-        return HealthFinding("bad", subject, f"{without_secrets(url)} is not a web address")
+        return HealthFinding("bad", subject, f"{mask_url(url)} is not a web address")
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     request = urllib.request.Request(f"{url.rstrip('/')}/models", headers=headers)  # noqa: S310
-    url = without_secrets(url)
+    url = mask_url(url)
     try:
         with urllib.request.urlopen(request, timeout=_PATIENCE):  # noqa: S310
             return HealthFinding("ok", subject, f"{url} answers; model {model}")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import sha256
@@ -13,6 +11,7 @@ from typing import Any
 
 from tgraph.engine.progress import CountProgress
 from tgraph.errors import EndpointError, StoreError, TgraphError, UsageError, VerificationError
+from tgraph.foreign_bytes import unpack_stored
 from tgraph.models.concurrency import run_parallel
 from tgraph.store.files import hold_lock, make_folder, write_atomic
 
@@ -42,7 +41,9 @@ class Storage:
             self._files, self._base = core.url_to_fs(url)
         except (ValueError, ImportError) as error:
             remedy = "Name a folder, or a URL whose package is installed."
-            raise UsageError(f"{url!r} can't be used: {error}.", remedy) from error
+            raise UsageError(f"{url} can't be used: {_reason(error)}.", remedy) from error
+        except Exception as error:  # some packages connect here, each with errors of its own
+            raise _storage_error(url, error) from error
         self._is_local = self._files.protocol in ("file", ("file", "local"))
         self.url = str(self._base) if self._is_local else url
         """The same wherever a command runs, so that a replica knows whom it follows."""
@@ -105,9 +106,11 @@ class Storage:
         Raise ``VerificationError``, with the ``label`` of the file, if the content is missing,
         damaged or other content."""
         try:
-            content = gzip.decompress(self.read(folder, key))
-        except (OSError, EOFError, zlib.error) as error:
-            raise VerificationError(f"{label} at {self.url} can't be read.", AGAIN) from error
+            content = unpack_stored(self.read(folder, key))
+        except ValueError as error:
+            raise VerificationError(
+                f"{label} at {self.url} can't be read: {error}.", AGAIN
+            ) from error
         if sha256(content).hexdigest() != key:
             raise VerificationError(f"{label} at {self.url} is another one.", AGAIN)
         return content
@@ -165,17 +168,16 @@ class Storage:
             cause = error.__cause__ if isinstance(error, StoreError) else error
             if cause is None or isinstance(cause, TgraphError):
                 raise
-            raise self._storage_error(cause) from error
+            raise _storage_error(self.url, cause) from error
 
-    def _storage_error(self, error: BaseException) -> EndpointError:
-        if isinstance(error, PermissionError):
-            return EndpointError(
-                f"{self.url} refuses access: {_reason(error)}.", "Check the credentials."
-            )
-        return EndpointError(
-            f"{self.url} can't be reached: {_reason(error)}.",
-            "Nothing is lost: the next time goes on from here.",
-        )
+
+def _storage_error(place: str, error: BaseException) -> EndpointError:
+    if isinstance(error, PermissionError):
+        return EndpointError(f"{place} refuses access: {_reason(error)}.", "Check the credentials.")
+    return EndpointError(
+        f"{place} can't be reached: {_reason(error)}.",
+        "Nothing is lost: the next time goes on from here.",
+    )
 
 
 def _reason(error: BaseException) -> str:

@@ -4,7 +4,7 @@ journals of its own sessions. ``replica_log`` has the format of the log."""
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
 from functools import partial
 from hashlib import sha256
@@ -13,11 +13,20 @@ from pathlib import Path
 
 from pyoxigraph import NamedNode, Quad
 
+from tgraph import vocabulary as v
 from tgraph.engine.open_collection import OpenCollection
 from tgraph.engine.progress import CountProgress
 from tgraph.errors import EndpointError, UsageError, VerificationError
 from tgraph.explain.integrity.entries import ChainEntry, entry_from_quads
-from tgraph.explain.integrity.sealed_entries import ADDED, REMOVED, batch_lines, quads_of_lines
+from tgraph.explain.integrity.erasures import Rewritings
+from tgraph.explain.integrity.sealed_entries import (
+    ADDED,
+    REMOVED,
+    SealedEntries,
+    batch_lines,
+    quads_of_lines,
+)
+from tgraph.extensions.operations.derived_renewal import renew_derived
 from tgraph.extensions.operations.replica_log import (
     LogEnd,
     LogSegment,
@@ -38,14 +47,23 @@ from tgraph.extensions.operations.replica_storage import (
     LOG,
     Storage,
 )
+from tgraph.extensions.operations.replica_trust import (
+    KnownChains,
+    check_explained,
+    examine_log,
+    must_be_examined,
+)
+from tgraph.masking import mask_urls
+from tgraph.record.boundary import foreign_subjects
 from tgraph.record.chain import Head, canonical_hash, chain_hash, read_head
+from tgraph.record.signing import KIND
 from tgraph.store.base import text_of
 from tgraph.store.files import disk_errors, hold_lock, make_folder, read_json, write_json
 from tgraph.store.folder import CollectionFolder
 from tgraph.store.journal import is_free
 from tgraph.store.oxigraph import BULK, OxigraphStore
 from tgraph.store.snapshot import remove_unpinned
-from tgraph.store.statements import read_nquads
+from tgraph.store.statements import read_nquads, to_bytes
 
 
 def position_of(folder: CollectionFolder) -> Position:
@@ -105,14 +123,21 @@ class _Following:
         self._state = read_json(opened.folder.replica) or {}
         self._entries = self._files = 0
         self._erased = False
+        self._changed: dict[str, tuple[str, str]] = {}
 
     def follow(self, end: LogEnd, progress: CountProgress) -> Shipment:
         storage, folder, last = self._storage, self._folder, end.position
         position = replace(position_of(folder), url=storage.url)
+        known = self._known_chains()
         anew = last.epoch > position.epoch
+        begin = Position(storage.url, epoch=last.epoch) if anew else position
+        if must_be_examined(known, position, end):
+            examine_log(storage, known, begin, end)
+        self._state["known"] = known.state
         if anew:
+            write_json(folder.replica, self._state)  # known also after an interruption
             self._clear_replica()
-            position = Position(storage.url, epoch=last.epoch)
+            position = begin
         if position.number < last.number:
             self._save_position(position)
             with self._opened.ledger.open() as (store, _):
@@ -120,13 +145,34 @@ class _Following:
                     progress(reached.number - 1, last.number)
                     self._carry_out(store, segment)
                     derived = segment.header["derived"]
-                self._put_derived(derived)
+                self._check_changed(store)
+                if self._put_derived(derived):
+                    renew_derived(self._opened, store)
+                self._state["known"] = known.advance(
+                    KnownChains.from_store(store, self._librarian)
+                ).state
                 self._opened.ledger.publish(store)
             progress(last.number, last.number)
         self._save_position(last)
         self._delete_chained_journals()
         handed = self._hand_over()
-        return Shipment(storage.url, self._entries, self._files, handed, last.number, anew)
+        return Shipment(
+            mask_urls(storage.url), self._entries, self._files, handed, last.number, anew
+        )
+
+    def _known_chains(self) -> KnownChains:
+        """Return what is known of the chains; a replica of an earlier tgraph did not write it."""
+        if "known" in self._state:
+            return KnownChains.from_state(self._state["known"])
+        if not self._folder.pointer.exists():
+            return KnownChains({}, {})
+        return KnownChains.from_store(self._opened.read(), self._librarian)
+
+    def _check_changed(self, store: OxigraphStore) -> None:
+        """Compare contents that differ from their seals with the erasures on record."""
+        if self._changed:
+            erasures = SealedEntries(store, self._librarian).erasures
+            check_explained(self._changed, Rewritings(store, erasures), self._storage)
 
     def _save_position(self, position: Position) -> None:
         if self._state.get("position") != asdict(position):
@@ -174,25 +220,36 @@ class _Following:
     ) -> list[Quad]:
         """Apply a batch, or return sealed bundle quads, after verification against the chain
         entry."""
-        if told["kind"] == "batch":
-            self._carry_out_batch(store, told["content"])
-            if told["content"] != entry.hash and not self._erased:
-                raise self._entry_error(told, "is another batch than was sealed")
+        if told["content"] != entry.hash:
+            if not self._erased:
+                raise self._entry_error(told, "is another one than was sealed")
+            self._changed[entry.subject] = entry.hash, told["content"]
+        if entry.kind == "batch":
+            self._carry_out_batch(store, told)
             return []
         bundle = read_nquads(told.get("bundle", ""))
         if any(text_of(quad.graph_name) != entry.subject for quad in bundle):
             raise self._entry_error(told, "has quads of another graph")
-        if bundle and canonical_hash(bundle) != told["content"]:
+        if entry.kind == KIND and not bundle:
+            return []
+        if canonical_hash(bundle) != told["content"]:
             raise self._entry_error(told, "has other quads than were sealed")
-        if bundle and told["content"] != entry.hash and not self._erased:
-            raise self._entry_error(told, "has other quads than were sealed")
+        if foreign_subjects(entry.subject, to_bytes(bundle).splitlines(), entry.kind):
+            raise self._entry_error(told, "speaks of what is not its own")
         return bundle
 
-    def _carry_out_batch(self, store: OxigraphStore, key: str) -> None:
-        store.remove(quads_of_lines(batch_lines(self._librarian, key, REMOVED)))
-        added = quads_of_lines(batch_lines(self._librarian, key, ADDED))
+    def _carry_out_batch(self, store: OxigraphStore, told: Mapping[str, str]) -> None:
+        store.remove(self._unsealed_quads(told, REMOVED))
+        added = self._unsealed_quads(told, ADDED)
         while block := list(islice(added, BULK)):
             store.extend(block)
+
+    def _unsealed_quads(self, told: Mapping[str, str], sign: bytes) -> Iterator[Quad]:
+        """Yield quads of a batch, which changes no bundle and no catalogue."""
+        for quad in quads_of_lines(batch_lines(self._librarian, told["content"], sign)):
+            if v.is_sealed_graph(quad.graph_name):
+                raise self._entry_error(told, "changes the sealed record of sessions")
+            yield quad
 
     def _fetch_missing(self, keys: Iterable[str]) -> None:
         """Fetch contents missing locally."""
@@ -205,12 +262,12 @@ class _Following:
         )
         return True
 
-    def _put_derived(self, wanted: Mapping[str, str]) -> None:
-        """Replace vectors and tables with files of the newest generation; current readers keep
-        the old files."""
+    def _put_derived(self, wanted: Mapping[str, str]) -> bool:
+        """Replace vectors and tables with files of the newest generation, and return whether they
+        were others; current readers keep the old files."""
         here = self._folder.vectors
-        if self._state.get("derived") == wanted and all((here / name).exists() for name in wanted):
-            return
+        if self._state.get("derived") == wanted and here.is_dir():
+            return False
         fresh = self._folder.path / "vectors.new"
         shutil.rmtree(fresh, ignore_errors=True)
         with disk_errors():
@@ -221,6 +278,7 @@ class _Following:
                 shutil.rmtree(here)
             fresh.rename(here)
         self._state["derived"] = dict(wanted)
+        return True
 
     def _put_file(self, folder: Path, wanted: Mapping[str, str], name: str) -> bool:
         """Write a derived file from its local copy or from storage. Return True if fetched."""

@@ -12,6 +12,7 @@ from starlette.responses import StreamingResponse
 
 from tgraph.errors import TgraphError
 from tgraph.extensions.server.problems import problem_details, problem_of
+from tgraph.shortages import explain_shortage
 
 KEEP_ALIVE = 15.0
 """Seconds without an event after which a comment is sent, so that nobody between hangs up."""
@@ -37,7 +38,10 @@ async def _catch_errors(events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
             yield event_bytes
     except TgraphError as error:
         yield format_event(problem_of(error), "error")
-    except Exception:
+    except Exception as error:
+        if shortage := explain_shortage(error):
+            yield format_event(problem_of(shortage), "error")
+            return
         import logging
 
         logging.getLogger("tgraph.extensions.server").exception("A stream failed")

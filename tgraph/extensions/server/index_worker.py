@@ -13,7 +13,8 @@ import threading
 import time
 from typing import Any
 
-from tgraph.errors import TgraphError
+from tgraph.masking import hide_paths
+from tgraph.shortages import explain_shortage
 
 _EVERY = 0.2
 
@@ -27,10 +28,12 @@ def main() -> None:
     sys.stdout = sys.stderr
     try:
         _write_message(out, {"report": _run_index(order, out)})
-    except TgraphError as error:
-        _write_message(out, {"error": str(error)})
     except KeyboardInterrupt:
         _write_message(out, {"error": "Interrupted."})
+    except Exception as error:
+        if (shortage := explain_shortage(error)) is None:
+            raise
+        _write_message(out, {"error": hide_paths(str(shortage))})
 
 
 def _end_with_parent() -> None:
@@ -58,7 +61,7 @@ def _run_index(order: dict[str, Any], out: Any) -> dict[str, Any]:
     ) as graph:
         run = UploadRun(graph.opened.setup(progress))
         report = run.run(discover_files(order["files"]), reinstate=order["reinstate"])
-        return index_json(report, str(graph.root))
+        return index_json(report, graph.root.name)
 
 
 def _write_message(out: Any, told: dict[str, Any]) -> None:

@@ -25,6 +25,8 @@ from uuid import UUID, uuid4
 
 from tgraph.errors import UnknownNameError, UsageError
 from tgraph.extensions.server.problems import BusyError
+from tgraph.masking import hide_paths, mask_urls
+from tgraph.shortages import explain_shortage
 from tgraph.store.files import FileLock, hold_lock, make_folder, read_json, write_json
 
 if TYPE_CHECKING:
@@ -260,8 +262,10 @@ class Jobs:
         except asyncio.CancelledError:  # the server stops: the job goes on when it is back
             raise
         except Exception as error:
-            log.exception("The job %s failed", job.id)
-            self._end_job(job, "failed", error=f"{type(error).__name__}: {error}")
+            shortage = explain_shortage(error)
+            log.error("The job %s failed", job.id, exc_info=None if shortage else error)
+            reason = str(shortage) if shortage else f"{type(error).__name__}: {error}"
+            self._end_job(job, "failed", error=hide_paths(mask_urls(reason)))
 
     async def _run_worker(self, job: Job, service: Service) -> None:
         process = await asyncio.create_subprocess_exec(
@@ -308,7 +312,7 @@ class Jobs:
             failed = told["report"].get("failed")
             nothing = not told["report"].get("indexed") and not told["report"].get("unchanged")
             status: JobStatus = "failed" if failed and nothing else "done"
-            error = "; ".join(failure["reason"] for failure in failed or ())
+            error = hide_paths("; ".join(failure["reason"] for failure in failed or ()))
             self._end_job(job, status, report=told["report"], error=error)
         elif service.stopping.is_set():
             log.warning("The job %s was interrupted; the next server goes on with it.", job.id)

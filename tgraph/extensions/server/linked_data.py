@@ -24,7 +24,7 @@ from tgraph.extensions.server.declared import DeclaredRoute
 from tgraph.extensions.server.negotiation import choose_media_type
 from tgraph.extensions.server.service import Service
 from tgraph.extensions.server.sign_in import access_of
-from tgraph.store.base import Store
+from tgraph.store.base import Store, read_literal
 
 _PROV = "http://www.w3.org/ns/prov#"
 _VOID = "http://rdfs.org/ns/void#"
@@ -132,7 +132,8 @@ def _read_labels(store: Store, found: list[Quad]) -> Iterator[Quad]:
         if isinstance(term, NamedNode)
     }
     for term in sorted(spoken, key=str):
-        yield from islice(store.match(term, v.RDFS_LABEL, None, None), 1)
+        if label := read_literal(store, term, v.RDFS_LABEL):
+            yield Quad(term, v.RDFS_LABEL, Literal(label))
 
 
 def _distinct_triples(quads: list[Quad]) -> Iterator[Triple]:

@@ -28,7 +28,7 @@ from tgraph.extensions.server.requests import TurnIn, plain
 from tgraph.extensions.server.service import Message, Service
 from tgraph.extensions.server.sparql import query_bounds
 from tgraph.model import Answer, Citation, Turn
-from tgraph.rendering import one_line
+from tgraph.rendering import describe_confidence, one_line
 from tgraph.retrieve.modes.contextual import CONTEXTUAL
 from tgraph.retrieve.modes.registry import AUTO, MODES
 from tgraph.version import __version__
@@ -217,8 +217,9 @@ def _answer_text(answer: Answer) -> str:
         lines.append(sentence.text + "".join(f" [{mark}]" for mark in marks))
     cited = [f"[{number}] {place}" for place, number in numbers.items()]
     notes = [f"Note: {one_line(note.text)}" for note in answer.notes]
-    sure = f"Confidence: {answer.confidence:.2f}" if answer.confidence is not None else ""
-    parts = ("\n".join(lines) or answer.text, "\n".join(cited), "\n".join(notes), sure)
+    sure = describe_confidence(answer.confidence).capitalize()
+    introduction = answer.introduction if answer.sentences else answer.text
+    parts = (introduction, "\n".join(lines), "\n".join(cited), "\n".join(notes), sure)
     return "\n\n".join([*filter(None, parts), f"Session: {answer.session}"])
 
 

@@ -14,6 +14,8 @@ from tgraph import errors
 from tgraph.errors import TgraphError
 from tgraph.explain.query.sparql import StoppedQueryError
 from tgraph.extensions.server.access import ForbiddenError, UnauthenticatedError
+from tgraph.masking import hide_paths
+from tgraph.shortages import explain_shortage
 
 log = logging.getLogger("tgraph.extensions.server")
 
@@ -93,8 +95,9 @@ def problem_details(status: int, kind: str, detail: str, **more: Any) -> dict[st
 def problem_of(error: TgraphError) -> dict[str, Any]:
     """Return problem details of an error; ``exit_code`` matches the command line."""
     status, kind = next((s, k) for error_class, s, k in _KINDS if isinstance(error, error_class))
-    remedy = {"remedy": error.remedy} if error.remedy else {}
-    return problem_details(status, kind, error.message, **remedy, exit_code=error.exit_code)
+    remedy = {"remedy": hide_paths(error.remedy)} if error.remedy else {}
+    detail = hide_paths(error.message)
+    return problem_details(status, kind, detail, **remedy, exit_code=error.exit_code)
 
 
 def problem_response(told: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Response:
@@ -126,6 +129,9 @@ async def on_unforeseen(request: Request, error: Exception) -> Response:
     """Log an unforeseen error and return a generic problem response.
 
     Details stay in the server log, since error texts may quote restricted content."""
+    if shortage := explain_shortage(error):
+        log.error("%s %s failed: %s", request.method, request.url.path, shortage)
+        return problem_response(problem_of(shortage))
     log.exception("A request failed: %s %s", request.method, request.url.path)
     return problem_response(
         problem_details(

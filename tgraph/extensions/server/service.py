@@ -25,6 +25,7 @@ from tgraph.extensions.server.access import Access
 from tgraph.extensions.server.problems import BusyError
 from tgraph.extensions.server.supervision import Supervisor
 from tgraph.settings import Settings, load_settings
+from tgraph.shortages import explained_shortages
 from tgraph.store.folder import GraphFolder
 
 log = logging.getLogger("tgraph.extensions.server")
@@ -254,7 +255,12 @@ class Service:
     async def call(self, work: Callable[[], T], pool: Pool = "read") -> T:
         """Return the result of ``work``, which needs no collection; raise ``BusyError`` where it
         waited too long for a thread."""
-        future = self._queues[pool].submit(work)
+
+        def call_work() -> T:
+            with explained_shortages():
+                return work()
+
+        future = self._queues[pool].submit(call_work)
         with self._bounded_wait(future):
             try:
                 return await asyncio.wrap_future(future)
@@ -299,9 +305,12 @@ class Service:
 
         def stream_work() -> None:
             try:
-                graph = self.graph(collection)
-                with graph.view(_settings_with_person(access, settings), message=message) as view:
-                    tell(_forward_messages(begin(view), tell, room))
+                with explained_shortages():
+                    graph = self.graph(collection)
+                    with graph.view(
+                        _settings_with_person(access, settings), message=message
+                    ) as view:
+                        tell(_forward_messages(begin(view), tell, room))
             except BaseException as error:
                 tell(error)
             finally:

@@ -6,7 +6,8 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
-from tgraph.errors import TgraphError
+from tgraph.masking import hide_paths
+from tgraph.shortages import explain_shortage
 
 log = logging.getLogger("tgraph.extensions.server")
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
@@ -38,8 +39,9 @@ class Supervisor:
             try:
                 return await work(succeed)
             except Exception as error:
-                reason = error.message if isinstance(error, TgraphError) else str(error)
-                self.troubles[name] = reason or type(error).__name__
+                shortage = explain_shortage(error)
+                reason = shortage.message if shortage else str(error)
+                self.troubles[name] = hide_paths(reason) or type(error).__name__
                 log.error("%s failed: %s Next try in %g s.", name, self.troubles[name], pause)
             await asyncio.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)

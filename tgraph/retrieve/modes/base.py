@@ -38,6 +38,13 @@ Level = Literal["low", "high"]
 """Keywords for what a question names (low), and for its themes."""
 
 
+class Address:
+    """The mark of a setting that names where data or keys are sent."""
+
+
+ADDRESS = Address()
+
+
 class Section(BaseModel):
     """A section of the settings."""
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, SecretStr
 
 from tgraph.plugins import RERANKERS
-from tgraph.retrieve.modes.base import DocsRow, Flag, Mode, Need, Section, admit_added
+from tgraph.retrieve.modes.base import ADDRESS, DocsRow, Flag, Mode, Need, Section, admit_added
 from tgraph.retrieve.modes.basic import only_chunks
 
 
@@ -40,7 +40,7 @@ class RerankSettings(Section):
         None,
         description="embedded: the reader ranks (`reader.model`); unset: the server at base_url",
     )
-    base_url: str | None = Field(None, description="up to and without /rerank")
+    base_url: Annotated[str | None, ADDRESS] = Field(None, description="up to and without /rerank")
     model: str = Field("", description="the model's name at the endpoint")
     api_key: SecretStr | None = Field(None, description="its key")
     pool: int = Field(150, ge=1, description="chunks that are ranked anew")

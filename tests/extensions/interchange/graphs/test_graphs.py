@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
@@ -152,7 +151,9 @@ def test_without_pyarrow_it_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tables = graphs.write_tables(tmp_path / "v3", 3)
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    (tmp_path / "places").mkdir()
+    (tmp_path / "places" / "pyarrow.py").write_text("raise ModuleNotFoundError('pyarrow')")
+    monkeypatch.syspath_prepend(str(tmp_path / "places"))
     with graphs.opened(tmp_path / "g") as graph:
         (failed,) = import_graph(graph, [tables]).failed
     assert "tgraph-rag[parquet]" in str(failed)
@@ -237,6 +238,23 @@ def test_lightrag_folders_and_custom_graphs_say_the_same(tmp_path: Path) -> None
         assert {row["k"].value for row in rows} == {"light", "sea"}
         assert [document.title for document in graph.documents.summaries()] == ["sorvik.txt"]
         assert graph.audit("integrity").passed
+
+
+@pytest.mark.parametrize("weight", ["NaN", "Infinity", "1e400", f"1{'0' * 400}", '"x"', "null"])
+def test_a_weight_that_is_no_number_stops_no_import(tmp_path: Path, weight: str) -> None:
+    text = json.dumps(json.loads(custom(tmp_path / "c.json").read_text()))
+    one = json.loads(text)["relationships"][0]["weight"]
+    (tmp_path / "c.json").write_text(text.replace(f'"weight": {one}', f'"weight": {weight}'))
+    (tmp_path / "own.ttl").write_text(f"""
+        @prefix tg: <{v.TG}> . @prefix rdf: <{v.RDF}> .
+        <{v.URN}entity:a> a tg:Entity .
+        <{v.URN}edge:1> a tg:Edge ; tg:weight "{weight.strip('"')}" ;
+          rdf:reifies <<( <{v.URN}entity:a> <{v.URN}predicate:knows> <{v.URN}entity:b> )>> .
+    """)
+    with graphs.opened(tmp_path / "g") as graph:
+        report = import_graph(graph, [tmp_path / "c.json", tmp_path / "own.ttl"])
+        assert not report.failed
+        assert hash_knowledge(graph).edges == 4
 
 
 # --- TrustGraph ---

@@ -47,6 +47,19 @@ class SkippedRow:
 
 OnSkipped = Callable[[SkippedRow], None]
 
+_LARGEST_NUMBER = 1e15
+"""Above it sums of weights lose their digits, and in the end overflow."""
+
+
+def read_number(value: object, otherwise: float) -> float:
+    """Return a number of a foreign graph; ``otherwise`` for what is no number, not finite or
+    larger than a weight can be."""
+    try:
+        number = float(str(value))
+    except ValueError:
+        return otherwise
+    return number if abs(number) <= _LARGEST_NUMBER else otherwise
+
 
 @dataclass(frozen=True, slots=True)
 class ImportedGraph:

@@ -35,7 +35,8 @@ _FIELDS = {
     "drift_search": """k community_level folds depth breadth follow_ups call_budget duplicate
         top_k_entities top_k_relationships report_share chunk_share primer_context_tokens
         max_context_tokens reduce_context_tokens""",
-    "answer": "least_confidence language response_type general_knowledge",
+    "answer": """least_confidence sure_confidence longest_quote language response_type
+        general_knowledge""",
     "integrity": "strict",
 }
 ALLOWED = frozenset(
