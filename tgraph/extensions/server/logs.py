@@ -31,7 +31,9 @@ class ServerLog:
 
     def start(self) -> None:
         """Begin to write. Comes before other packages add handlers of their own."""
-        logging.basicConfig(level=logging.WARNING, handlers=[_DroppingHandler(self._queue)])
+        root = logging.getLogger()
+        root.setLevel(logging.WARNING)
+        root.addHandler(_DroppingHandler(self._queue))
         logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # clients can't fill the log
         self._listener.start()
 
