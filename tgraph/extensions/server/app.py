@@ -15,7 +15,7 @@ from fastapi.telemetry import TelemetryConfig
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -28,6 +28,7 @@ from tgraph.extensions.server.linked_data import linked_data_routes
 from tgraph.extensions.server.openai_api import openai_routes
 from tgraph.extensions.server.problems import (
     PROBLEM_SCHEMA,
+    on_disconnect,
     on_http_error,
     on_tgraph_error,
     on_unforeseen,
@@ -105,6 +106,7 @@ def create_app(
         exception_handlers={
             TgraphError: on_tgraph_error,
             HTTPException: on_http_error,
+            ClientDisconnect: on_disconnect,
             RequestValidationError: on_invalid_request,
             Exception: on_unforeseen,
         },

@@ -120,6 +120,11 @@ async def on_http_error(request: Request, error: Exception) -> Response:
     return problem_response(details, error.headers)
 
 
+async def on_disconnect(request: Request, error: Exception) -> Response:
+    """Return a response that nobody reads: a client that goes is no fault of the server."""
+    return Response(status_code=400)
+
+
 async def on_unforeseen(request: Request, error: Exception) -> Response:
     """Log an unforeseen error and return a generic problem response.
 

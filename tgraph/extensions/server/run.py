@@ -9,6 +9,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +25,7 @@ from tgraph.extensions.server.connections import (
     bounded_protocol,
     raise_descriptor_limit,
 )
+from tgraph.extensions.server.logs import ServerLog
 from tgraph.extensions.server.service import ServerLimits, Service, StopTimes, end_process
 
 log = logging.getLogger("tgraph.extensions.server")
@@ -72,6 +74,7 @@ class _Server(uvicorn.Server):
 
 def _end_late() -> None:
     log.error("The server did not end by itself, and is ended.")
+    time.sleep(0.2)  # for the log
     end_process()
 
 
@@ -84,8 +87,8 @@ def serve(serving: Serving, told: Callable[[str], None]) -> None:
     told(f"Serving {serving.root} at http://{address}:{listening.getsockname()[1]}/")
     if serving.workers > 1:
         _fork_workers(serving.workers)
-    # before the application: mcp would install a handler that opens files and is slow
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    server_log = ServerLog()
+    server_log.start()
     service = Service(serving.root, serving.limits, serving.settings, serving.stop)
     person = service.person
     app = create_app(service, tokens, person=person, hosts=serving.hosts)
@@ -109,6 +112,7 @@ def serve(serving: Serving, told: Callable[[str], None]) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):  # until uvicorn listens, and when it ends: it
         signal.signal(number, stop)  # raises again what stopped it
     server.run(sockets=[listening])
+    server_log.write_out()
     service.leave()
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import sys
 import threading
 import time
 from collections import Counter
@@ -422,8 +421,6 @@ class Service:
 
 def end_process() -> NoReturn:
     """End the process whatever its threads do. What was acknowledged is on the disk."""
-    sys.stdout.flush()
-    sys.stderr.flush()
     os._exit(0)
 
 
