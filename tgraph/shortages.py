@@ -13,7 +13,8 @@ from tgraph.errors import StoreError, TgraphError, UsageError
 AGAIN = "Run the command again; it goes on from what is there."
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
-_STORE_MEGABYTES, _STORE_MEGABYTES_PER_CORE = 300, 70
+_READING_MEGABYTES, _WRITING_MEGABYTES = 600, 600
+_MEGABYTES_PER_CORE, _MOST_CORES = 100, 8
 _MODEL_MEGABYTES = 400
 _THREADS = 8
 """As many as a store's library starts at once."""
@@ -140,10 +141,13 @@ _SHORTAGES: tuple[tuple[_Sign, Callable[[], TgraphError]], ...] = (
 )
 
 
-def check_store_headroom() -> None:
+def check_store_headroom(*, writing: bool) -> None:
     """Raise ``ShortageError`` if the library of the store would lack address space or threads:
-    it ends the process then."""
-    _check_address_space(_STORE_MEGABYTES + _STORE_MEGABYTES_PER_CORE * (os.cpu_count() or 1))
+    it ends the process then. Writing starts threads for each core."""
+    cores = min(os.cpu_count() or 1, _MOST_CORES)
+    _check_address_space(
+        _WRITING_MEGABYTES + _MEGABYTES_PER_CORE * cores if writing else _READING_MEGABYTES
+    )
     _check_threads()
 
 

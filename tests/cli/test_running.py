@@ -14,8 +14,10 @@ from pathlib import Path
 from time import sleep
 
 import pytest
+from click.testing import CliRunner
 
 from tgraph import __version__
+from tgraph.cli.main import cli
 from tgraph.cli.running import Command
 from tgraph.cli.terminal import format_count
 from tgraph.engine.sessions import Sessions
@@ -421,3 +423,12 @@ def test_colours_stay_out_of_pipes(terminal, monkeypatch):
     done = script("tgraph", "trace", "-r", str(terminal.root), env=environment)
     assert done.returncode == 0
     assert "\x1b" not in done.stdout + done.stderr
+
+
+def test_a_lone_surrogate_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("Otto Sverdrup led Fram.\n")
+    flags = ["-r", str(tmp_path / "g"), "--embedding-provider", "hashing"]
+    assert CliRunner().invoke(cli, ["index", str(tmp_path / "a.txt"), *flags]).exit_code == 0
+    result = CliRunner().invoke(cli, ["ask", "Who led a\udcffb?", *flags])
+    assert result.exit_code in (2, 3)
+    assert "nexpected" not in result.output

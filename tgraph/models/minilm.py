@@ -28,7 +28,7 @@ from tgraph.models.base import CallSink, Clock, Embedder, current_time, no_sink,
 from tgraph.models.data_packages import find_package
 from tgraph.models.embedding import embedding_call
 from tgraph.models.hashing import HashingEmbedder
-from tgraph.shortages import check_model_headroom
+from tgraph.shortages import check_model_headroom, explain_shortage
 
 if TYPE_CHECKING:
     from numpy import float32
@@ -152,12 +152,13 @@ class MiniLMEmbedder:
 
     @cached_property
     def _loaded_tokenizer(self) -> Any:
+        check_model_headroom()
         # its thread pool warns on stderr when the process forks
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
         try:
             from tokenizers import Tokenizer
         except ImportError as error:
-            raise _missing_error() from error
+            raise explain_shortage(error) or _missing_error() from error
         tokenizer = Tokenizer.from_str(
             resources.data_file("minilm-tokenizer.json").read_text("utf-8")
         )
@@ -171,7 +172,7 @@ class MiniLMEmbedder:
         try:
             import onnxruntime
         except ImportError as error:
-            raise _missing_error() from error
+            raise explain_shortage(error) or _missing_error() from error
         folder = weights_folder()
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1

@@ -23,7 +23,7 @@ from tgraph.errors import ModelError
 from tgraph.model import Agent, Usage
 from tgraph.models.base import Call, CallSink, Clock, current_time, no_sink, well_formed
 from tgraph.models.minilm import weights_folder
-from tgraph.shortages import check_model_headroom
+from tgraph.shortages import check_model_headroom, explain_shortage
 
 if TYPE_CHECKING:
     from numpy import float32
@@ -284,7 +284,8 @@ class OnnxReader:
         try:
             from tokenizers import Tokenizer
         except ImportError as error:
-            raise ModelError("The reader's tokenizer isn't installed.", _REMEDY) from error
+            missing = ModelError("The reader's tokenizer isn't installed.", _REMEDY)
+            raise explain_shortage(error) or missing from error
         try:
             tokenizer = Tokenizer.from_str(self._written)
         except Exception as error:  # the library raises bare exceptions
@@ -298,7 +299,8 @@ class OnnxReader:
         try:
             import onnxruntime
         except ImportError as error:
-            raise ModelError("What runs the reader isn't installed.", _REMEDY) from error
+            missing = ModelError("What runs the reader isn't installed.", _REMEDY)
+            raise explain_shortage(error) or missing from error
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 3

@@ -54,11 +54,13 @@ class OxigraphStore:
     @classmethod
     def open(cls, path: Path, check: Callable[[], None] = lambda: None) -> OxigraphStore:
         """Open a database for writing; only write lock holders may call this."""
+        check_store_headroom(writing=True)
         return cls(_open_database(path, lambda: pyoxigraph.Store(str(path))), check)
 
     @classmethod
     def snapshot(cls, path: Path) -> OxigraphStore:
         """A published checkpoint for reading."""
+        check_store_headroom(writing=False)
         opened = _open_database(path, lambda: pyoxigraph.Store.read_only(str(path)))
         return cls(opened, partial(check_files, path))
 
@@ -189,7 +191,6 @@ def _open_database(path: Path, opener: Callable[[], pyoxigraph.Store]) -> pyoxig
 
     Dead processes or exception tracebacks may hold handles for a moment; the caller owns the
     write lock, so no other process competes."""
-    check_store_headroom()
     deadline = time.monotonic() + LOCK_PATIENCE
     while True:
         try:

@@ -32,7 +32,7 @@ def test_a_task_is_run_again_after_a_fault_and_its_trouble_ends() -> None:
 
     asyncio.run(supervisor.keep_running("The queue", work))
     assert [list(trouble) for trouble in seen] == [[], ["The queue"], ["The queue"]]
-    assert "No space left" in seen[1]["The queue"]
+    assert "disk is full" in seen[1]["The queue"]
     assert supervisor.troubles == {}
 
 

@@ -27,6 +27,7 @@ from tgraph.extensions.server.connections import (
 )
 from tgraph.extensions.server.logs import ServerLog
 from tgraph.extensions.server.service import ServerLimits, Service, StopTimes, end_process
+from tgraph.shortages import check_store_headroom
 
 log = logging.getLogger("tgraph.extensions.server")
 
@@ -81,6 +82,7 @@ def _end_late() -> None:
 def serve(serving: Serving, told: Callable[[str], None]) -> None:
     """Serve until SIGINT or SIGTERM; raise ``UsageError`` where listening is impossible."""
     serving.check()
+    check_store_headroom(writing=True)
     tokens = Tokens(serving.tokens) if serving.tokens else None
     listening = _open_socket(serving)
     address = "[::1]" if ":" in serving.host else serving.host
