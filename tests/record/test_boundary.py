@@ -386,7 +386,13 @@ class StrangeExtractor:
     def extract(self, chunk: Chunk, title: str, sink: CallSink = no_sink) -> Extraction:
         span = Span(chunk.start, chunk.end, chunk.text)
         relationships = tuple(
-            ExtractedRelationship(*triple, span=span, sources=(triple.subject.value,))  # type: ignore[arg-type, union-attr]
+            ExtractedRelationship(
+                triple.subject,  # type: ignore[arg-type]
+                triple.predicate,
+                triple.object,  # type: ignore[arg-type]
+                span=span,
+                sources=(str(getattr(triple.subject, "value", "")),),
+            )
             for triple in self._triples
         )
         entities = tuple(

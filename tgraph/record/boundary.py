@@ -15,7 +15,9 @@ from pyoxigraph import NamedNode, Quad, Triple
 
 from tgraph import vocabulary as v
 from tgraph.model import ExtractedClaim, ExtractedEntity, ExtractedRelationship, Extraction
-from tgraph.record.bundle import INVALIDATION
+
+_INVALIDATION = "invalidation"
+"""The name of the kind of bundles that take sessions back."""
 
 RESERVED = "statement in tgraph's own terms"
 
@@ -140,7 +142,7 @@ def foreign_subjects(bundle: str, lines: Collection[bytes], kind: str) -> tuple[
     own = re.compile(rf"<{v.URN}(?:prov:)?[a-z-]+:{uuid}(?::[^>]*)?>".encode())
     subjects = {line.partition(b" ")[0] for line in lines}
     foreign = {subject for subject in subjects if not own.fullmatch(subject)}
-    if kind == INVALIDATION.name:
+    if kind == _INVALIDATION:
         foreign = {subject for subject in foreign if not subject.startswith(_STANDING)}
     if any(subject.startswith(_DIGESTED) for subject in foreign):
         foreign -= _digested_parts(lines, own)
