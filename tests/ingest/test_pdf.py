@@ -428,7 +428,7 @@ def test_text_in_the_frame_of_a_table_is_no_row_of_it() -> None:
 
 def test_squares_to_tick_are_no_cells() -> None:
     ticks = [Square(x, y) for x in (200, 250) for y in (698, 684)]
-    rules = [*table_rules(741, 4), *ticks]
+    rules: list[Rule | Square] = [*table_rules(741, 4), *ticks]
     (page,) = read(PdfPage(table_texts(), rules=rules)).pages
     assert "Item: Stove; Mass: 3 kg; Owner: Lund" in quotes(page)
 
