@@ -40,7 +40,7 @@ READERS = (
         f"{_HOSTILE}::test_a_hostile_book_and_backup_take_little_memory",
         _ingest(
             *("archive", "csv_tables", "epub", "equations", "html", "html_blocks"),
-            *("html_selection", "html_tables", "jats", "latex", "mail", "odf_text", "odf_xml"),
+            *("html_selection", "html_tables", "jats", "latex", "mail", "odf_text"),
             *(
                 "ods",
                 "parquet",
