@@ -381,23 +381,21 @@ class StrangeExtractor:
 
     def __init__(self, triples: list[Triple]) -> None:
         self.key = v.digest_parts("strange", *map(str, triples))
-        self._triples = triples
+        self._ends = [
+            (t.subject, t.predicate, t.object)
+            for t in triples
+            if isinstance(t.subject, NamedNode) and isinstance(t.object, NamedNode | Literal)
+        ]
 
     def extract(self, chunk: Chunk, title: str, sink: CallSink = no_sink) -> Extraction:
         span = Span(chunk.start, chunk.end, chunk.text)
         relationships = tuple(
-            ExtractedRelationship(
-                triple.subject,  # type: ignore[arg-type]
-                triple.predicate,
-                triple.object,  # type: ignore[arg-type]
-                span=span,
-                sources=(str(getattr(triple.subject, "value", "")),),
-            )
-            for triple in self._triples
+            ExtractedRelationship(subject, predicate, term, span=span, sources=(subject.value,))
+            for subject, predicate, term in self._ends
         )
         entities = tuple(
-            ExtractedEntity("x", "y", span=span, iri=t.subject.value, classes=(t.predicate.value,))  # type: ignore[union-attr]
-            for t in self._triples
+            ExtractedEntity("x", "y", span=span, iri=subject.value, classes=(predicate.value,))
+            for subject, predicate, _ in self._ends
         )
         return Extraction(chunk.iri, entities, relationships, self.key)
 
