@@ -506,7 +506,8 @@ class KnowledgeGraph:
     def sparql(self, query: str, **bounds: Any) -> QuerySolutions | QueryBoolean | list[Triple]:
         """Return the result of a read-only query over the union of all graphs.
 
-        ``bounds`` are ``timeout`` (seconds), ``memory`` (bytes) and ``limit`` (rows). Raises
+        ``bounds`` are ``timeout`` (seconds), ``memory`` (bytes), ``limit`` (rows), ``base`` (an
+        IRI that others are relative to) and ``size`` (bytes of the result). Raises
         ``QueryError`` if the query is wrong, refused, or was stopped."""
         from pyoxigraph import QueryResultsFormat, RdfFormat, parse, parse_query_results
 

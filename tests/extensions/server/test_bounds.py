@@ -160,6 +160,9 @@ def test_a_result_has_so_many_bytes(root: Path) -> None:
             client.get("/graphs", params={"graph": SOURCE_GRAPH.value}),
         ):
             assert (refused.status_code, "4 kB" in refused.json()["detail"]) == (422, True)
+        page = {"query": f"SELECT * {{ {pairs} }}"}
+        refused = client.get("/workbench/default/sparql", params=page)
+        assert (refused.status_code, "4 kB" in refused.text) == (422, True)
     with (
         running(root, result_kb=100) as server,
         server.client() as client,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import Any
 
@@ -15,7 +15,9 @@ from tgraph import vocabulary as v
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import UnknownNameError
 from tgraph.explain.audit.named_audits import AuditResult, list_audits
+from tgraph.explain.query.sparql import Bounds
 from tgraph.extensions.server.node_link import NodeLinkGraph, node_link_svg, triples_of
+from tgraph.extensions.server.sparql import query_bounds
 from tgraph.extensions.server.workbench.knowledge_pages import short_iri
 from tgraph.extensions.server.workbench.pages import Visit, WorkbenchPage
 from tgraph.resources import list_names, read_text
@@ -91,8 +93,9 @@ class _ResultTable:
 async def show_sparql(visit: Visit) -> Response:
     """Show the SPARQL editor with query results."""
     query = visit.read_parameter("query")
+    bounds = query_bounds(visit.service, limit=ROWS + 1)
     result_table = (
-        await visit.graph(lambda graph: _query_rows(graph, query), "audit")
+        await visit.graph(lambda graph: _query_rows(graph, query, bounds), "audit")
         if query.strip()
         else None
     )
@@ -110,8 +113,8 @@ async def show_sparql(visit: Visit) -> Response:
     )
 
 
-def _query_rows(graph: KnowledgeGraph, query: str) -> _ResultTable:
-    query_result = graph.sparql(query, limit=ROWS + 1)
+def _query_rows(graph: KnowledgeGraph, query: str, bounds: Bounds) -> _ResultTable:
+    query_result = graph.sparql(query, **asdict(bounds))
     if isinstance(query_result, QueryBoolean):
         return _ResultTable((), [], False, bool(query_result))
     if isinstance(query_result, list):
