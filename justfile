@@ -37,6 +37,15 @@ docs-serve:
 gate:
     bash .ci/run
 
+# lock the dependencies anew, and list their licences
+lock:
+    uv lock
+    uv run python docs/licences.py > build/licences.md && mv build/licences.md docs/reference/licences.md
+
+# write what a server is installed from with `pip install --require-hashes -r build/requirements.txt`
+requirements:
+    uv export --frozen --no-emit-project --extra local --extra server -o build/requirements.txt
+
 # build the wheel and the source distribution of a version whose changelog section is complete
 release: gate
     uv run python -m build

@@ -127,11 +127,12 @@ def tgraph(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 @dataclass
 class Tally:
-    """What clients saw: seconds of the answers by mode, acknowledged sessions, how often they were
-    told to wait, and what went wrong."""
+    """What clients saw: seconds of the answers by mode, acknowledged sessions, answers by client,
+    how often they were told to wait, and what went wrong."""
 
     seconds: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     sessions: list[str] = field(default_factory=list)
+    served: Counter[int] = field(default_factory=Counter)
     waits: Counter[int] = field(default_factory=Counter)
     errors: Counter[str] = field(default_factory=Counter)
 
@@ -159,13 +160,14 @@ class Load:
             while time.monotonic() < self.until:
                 mode = self.modes[next(turn) % len(self.modes)]
                 try:
-                    await self._ask(client, mode, next(questions))
+                    self.tally.served[number] += await self._ask(client, mode, next(questions))
                 except httpx.TransportError as error:
                     if self.stopping:  # what was not acknowledged may be lost
                         return
                     self.tally.errors[f"{mode}: {type(error).__name__} {error}"] += 1
 
-    async def _ask(self, client: httpx.AsyncClient, mode: str, question: str) -> None:
+    async def _ask(self, client: httpx.AsyncClient, mode: str, question: str) -> bool:
+        """Whether it was answered."""
         while True:
             began = time.perf_counter()
             reply = await client.post(f"{API}/ask", json={"question": question, "mode": mode})
@@ -174,13 +176,14 @@ class Load:
                 break
             self.tally.waits[reply.status_code] += 1
             if time.monotonic() >= self.until:
-                return
+                return False
             await asyncio.sleep(float(told))
         if reply.is_success:
             self.tally.sessions.append(reply.json()["explain_id"])
             self.tally.seconds[mode].append(time.perf_counter() - began)
         else:
             self.tally.errors[f"{mode}: {reply.status_code} {reply.text[:200]}"] += 1
+        return reply.is_success
 
 
 def listed_modes(address: str) -> list[str]:
@@ -188,6 +191,11 @@ def listed_modes(address: str) -> list[str]:
     models = httpx.get(f"{address}/v1/models", timeout=PATIENCE).raise_for_status().json()["data"]
     names = [str(each["id"]) for each in models]
     return [name.removeprefix("tgraph-") for name in names if "@" not in name]
+
+
+def questions_of_examples() -> list[str]:
+    """The questions of the example corpus."""
+    return [each["text"] for each in tomllib.loads(QUESTIONS.read_text("utf-8"))["question"]]
 
 
 def answered_modes(address: str, modes: Sequence[str], question: str) -> list[str]:
@@ -304,7 +312,7 @@ async def measure(load: Load, server: ServerProcess, options: argparse.Namespace
 
 def run(root: Path, flags: Sequence[str], options: argparse.Namespace) -> bool:
     """One measurement; whether the record has everything and nothing went wrong."""
-    questions = [each["text"] for each in tomllib.loads(QUESTIONS.read_text("utf-8"))["question"]]
+    questions = questions_of_examples()
     more = ["--workers", str(options.workers), "--asking", str(options.asking)]
     good = True
     with serving(root, [*flags, *more]) as server:

@@ -97,7 +97,7 @@ def measure(corpus: Path, ontology: Path, folder: Path) -> None:
         _, tightening = timed(lambda: graph.index([]))
         store = graph.opened.read()
         kept = sum(1 for _ in store.match(None, v.RDF_TYPE, v.tg("Edge"), v.KNOWLEDGE_GRAPH))
-        outside = store.query("SELECT ?e { ?e a tg:Edge ; tg:outsideOntology ?why }", union=False)
+        outside = store.query("SELECT ?e { ?e a tg:Edge ; tg:outsideOntology ?why }")
         print(f"\nStrict: {kept} edges in knowledge, {len(list(outside))} of them outside.")  # type: ignore[arg-type]
         _, removing = timed(lambda: graph.ontologies.remove(ontology.name, reason="Measured."))
         holds = graph.audit("knowledge").passed

@@ -259,6 +259,11 @@ def test_the_modes_by_form_are_those_that_auto_chooses(
         assert mode_for(form, auto, context)[0] == row.mode
 
 
+def test_the_reference_of_rights_is_current():
+    made = runpy.run_path(str(REPOSITORY / "docs/rights_table.py"))["page"]()
+    assert (REPOSITORY / "docs/reference/rights.md").read_text("utf-8") == made
+
+
 def test_the_reference_of_commands_is_current():
     made = runpy.run_path(str(REPOSITORY / "docs/cli_reference.py"))["page"]()
     assert (REPOSITORY / "docs/reference/cli.md").read_text("utf-8") == made

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from tgraph.errors import StoreError
+from tgraph.foreign_bytes import unpack_stored
 from tgraph.store.files import (
     disk_errors,
     make_folder,
@@ -212,8 +213,8 @@ class Librarian:
         with disk_errors(), file:
             data = file.read()
         try:
-            content = gzip.decompress(data) if _is_packed(file) else data
-        except (OSError, EOFError, zlib.error):
+            content = unpack_stored(data) if _is_packed(file) else data
+        except ValueError:
             return None
         return content if sha256(content).hexdigest() == key else None
 

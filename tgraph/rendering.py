@@ -125,3 +125,14 @@ def _in_brief(value: object) -> str:
 def format_count(count: int, what: str, more: str = "") -> str:
     """Return a count with noun; ``more`` gives irregular plurals."""
     return f"{count:,} {what if count == 1 else more or f'{what}s'}"
+
+
+def describe_confidence(confidence: float | None) -> str:
+    """Return a phrase with the probability that the documents answer; "" without probability."""
+    return "" if confidence is None else f"probability {confidence:.2f} that the documents answer"
+
+
+def describe_short_confidence(confidence: float | None) -> str:
+    """Return a phrase with the probability that a short answer is right; "" without
+    probability."""
+    return "" if confidence is None else f"probability {confidence:.2f} that this is right"

@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, TypeAdapter, Valid
 from pydantic.fields import FieldInfo
 
 from tgraph.errors import UsageError
+from tgraph.foreign_bytes import check_file_size
 from tgraph.plugins import CHAT_MODELS, EMBEDDERS, VECTOR_STORES
 from tgraph.retrieve.modes.base import ADDRESS, Address, Section, admit_added
 from tgraph.retrieve.modes.registry import ModeSettings
@@ -248,6 +249,15 @@ class AnswerSettings(Section):
         ge=0,
         le=1,
         description="probability that the documents answer, below which there is no evidence",
+    )
+    sure_confidence: float = Field(
+        0.3,
+        ge=0,
+        le=1,
+        description="probability that the documents answer, below which the answer is uncertain",
+    )
+    longest_quote: int = Field(
+        350, ge=60, description="characters of a quoted sentence around what answers"
     )
     longest_question: int = Field(20_000, ge=1, description="characters that a question may have")
     language: str = Field(
@@ -498,15 +508,25 @@ def _merge_sections(values: Mapping[str, Any], over: Mapping[str, Any]) -> dict[
     return merged
 
 
-def _file_values(path: Path) -> dict[str, Any]:
-    """Return settings from a graph file, resolving paths relative to the file's folder; return
-    nothing without a file."""
+_LARGEST = 1_000_000
+"""Bytes of a graph's settings, which may come from a backup."""
+
+
+def read_file(path: Path) -> dict[str, Any]:
+    """Return the values of a settings file, which may come from a backup; none without a file.
+    Raise ``UsageError`` for a file that is none or too large."""
     if not path.is_file():
         return {}
     try:
-        values = tomllib.loads(path.read_text("utf-8"))
-    except ValueError as error:
+        check_file_size(path, _LARGEST)
+        return tomllib.loads(path.read_text("utf-8"))
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{path} can't be read: {error}.") from error
+
+
+def _file_values(path: Path) -> dict[str, Any]:
+    """Return settings from a graph file, resolving paths relative to the file's folder."""
+    values = read_file(path)
     values = _resolve_path(values, "prompts", path)
     integrity, reader = values.get("integrity"), values.get("reader")
     if isinstance(integrity, dict):

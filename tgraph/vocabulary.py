@@ -322,6 +322,29 @@ def collection_iri(name: str) -> str:
     return f"{URN}collection:{quote(name, safe='')}"
 
 
+_OPEN = tuple(f"{URN}{kind}:" for kind in ("entity", "relation", "type", "skolem"))
+_RESERVED = (TG, URN, "urn:graph:")
+
+
+def is_reserved(iri: str) -> bool:
+    """Return whether an IRI is tgraph's own: a term, a graph, something on record, or something
+    named by what it says. Knowledge speaks of other IRIs."""
+    return iri.startswith(_RESERVED) and not iri.startswith(_OPEN)
+
+
+_SEALED_GRAPHS = (bundle_iri(""), collection_iri(""))
+
+
+def is_sealed_graph(graph: object) -> bool:
+    """Return whether a graph is a bundle or a catalogue."""
+    return isinstance(graph, NamedNode) and graph.value.startswith(_SEALED_GRAPHS)
+
+
+def is_record_graph(graph: object) -> bool:
+    """Return whether a graph is the record's own: the source graph, a bundle or a catalogue."""
+    return graph == SOURCE_GRAPH or is_sealed_graph(graph)
+
+
 GRAPH_MEDIA_TYPES = frozenset(
     (
         "application/n-triples",

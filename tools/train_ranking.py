@@ -4,14 +4,18 @@
     python tools/train_ranking.py rank OUT...                    # the weights [sentence]
     python tools/train_ranking.py read OUT...                    # the weights [reading]
     python tools/train_ranking.py judge OUT...                   # the weights [confidence]
+    python tools/train_ranking.py short OUT...                   # the weights [short_answer]
     python tools/train_ranking.py refuse OUT...                  # what is refused
+    python tools/train_ranking.py calibration OUT...             # of short answers, by file
 
 GRAPH is a folder that ``tgraph index`` made, QUESTIONS a file of JSON lines with ``q`` (the
 question), ``doc`` (the file that answers it) and ``answers`` (strings, none where the documents
 don't answer). The ranking is fitted as a softmax over the sentences of each question (a conditional
-logit), the reading as a logistic regression over the sentences that were read; what is read must be
-of documents that the reader wasn't trained on. ``tools/calibration`` has questions of ours: about
-mdBook's guide (``guide/src`` of rust-lang/mdBook) and pages of Caddy (``src/docs/markdown`` of
+logit), the reading as a logistic regression over the sentences that were read, the short answer as
+one over the questions, each file counting the same (an answer is right that shares half of its
+words with one of ``answers``, by F1); what is read must be of documents that the reader wasn't
+trained on. ``tools/calibration`` has questions of ours: about mdBook's guide (``guide/src`` of
+rust-lang/mdBook) and pages of Caddy (``src/docs/markdown`` of
 caddyserver/website), each file called by its path with hyphens, and about the first twelve chapters
 of "Love Among the Chickens" as Standard Ebooks has it.
 """
@@ -21,6 +25,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -34,7 +39,7 @@ from tgraph.model import Evidence, Retrieval
 from tgraph.models.base import no_sink
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.search import graph
-from tgraph.retrieve.text import reading, sentence_ranking
+from tgraph.retrieve.text import reading, sentence_ranking, short_answers
 
 Matrix = NDArray[np.float64]
 MOST = 60
@@ -51,6 +56,7 @@ def dump(folder: str, questions: Path, out: Path) -> None:
         return found
 
     def watch_reading(*given: Any) -> Any:
+        seen["inquiry"] = given[0]
         seen["read"] = found = readings(*given)
         return found
 
@@ -61,7 +67,8 @@ def dump(folder: str, questions: Path, out: Path) -> None:
         for item in _questions([questions]):
             seen.clear()
             found = _retrieved(item["q"], context)
-            row = {**item, "sentences": list(_sentences(item, seen, found))}
+            sentences = list(_sentences(item, seen, found))
+            row = {**item, "sentences": sentences, "short": _short_answer(seen)}
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
@@ -87,6 +94,15 @@ def _sentences(item: Any, seen: Any, found: Retrieval) -> Iterator[dict[str, Any
             "quote": evidence.quote,
             "answer": read.answer if read else "",
         }
+
+
+def _short_answer(seen: Any) -> dict[str, Any] | None:
+    """The short answer of the likeliest sentence, with its features."""
+    readings = sorted(seen.get("read", {}).values(), key=lambda each: -each.likelihood)
+    if not readings or not readings[0].answer:
+        return None
+    features = short_answers.short_answer_features(seen["inquiry"], readings)
+    return {"answer": readings[0].answer, "features": list(features)}
 
 
 def _holds(evidence: Evidence, item: Any) -> bool:
@@ -169,6 +185,53 @@ def judge(files: Sequence[Path]) -> None:
         )
 
 
+def short(files: Sequence[Path]) -> None:
+    """Prints the weights by which features become the probability that a short answer is right."""
+    rows = [_short_rows([file]) for file in files]
+    x = np.concatenate([each for each, _ in rows])
+    y = np.concatenate([each for _, each in rows])
+    shares = np.concatenate([np.full(len(each), 1 / len(each)) for _, each in rows])
+    weights = _logistic(x, y, shares / shares.mean())
+    _print(("bias", *short_answers.ShortAnswerFeatures._fields), weights)
+
+
+def calibration(files: Sequence[Path]) -> None:
+    """Prints for each file how well the probability of short answers holds, by the weights that
+    ship: a row for each fifth, and the expected calibration error (Guo et al. 2017,
+    arXiv:1706.04599)."""
+    for file in files:
+        x, y = _short_rows([file])
+        sure = _share(x @ np.array(short_answers.WEIGHTS))
+        fifths = np.minimum((sure * 5).astype(int), 4)
+        error, told = 0.0, []
+        for fifth in range(5):
+            own = fifths == fifth
+            if own.any():
+                error += own.mean() * abs(sure[own].mean() - y[own].mean())
+                told.append(
+                    f"{fifth / 5:.1f}: {own.sum()}, {sure[own].mean():.2f}, {y[own].mean():.2f}"
+                )
+        shown = sure >= 0.5
+        print(f"{file.stem}: error {error:.3f}; shown {shown.sum()}, right {y[shown].mean():.2f}")
+        print("  from: answers, mean probability, right: " + "; ".join(told))
+
+
+def _short_rows(files: Sequence[Path]) -> tuple[Matrix, Matrix]:
+    questions = [q for q in _questions(files) if q["short"]]
+    x = np.array([[1.0, *q["short"]["features"]] for q in questions])
+    y = [any(_f1(q["short"]["answer"], a) >= 0.5 for a in q["answers"]) for q in questions]
+    return x, np.array(y, dtype=float)
+
+
+def _f1(answer: str, gold: str) -> float:
+    """The words that two answers share, as SQuAD counts them."""
+    own, other = (
+        Counter(re.sub(r"\b(?:a|an|the)\b", " ", _plain(t)).split()) for t in (answer, gold)
+    )
+    same = (own & other).total()
+    return 2 * same / (own.total() + other.total()) if same else 0.0
+
+
 def refuse(files: Sequence[Path]) -> None:
     """Prints for each file what share of its answerable and of its unanswerable questions each of
     some thresholds refuses, by the weights that ship."""
@@ -195,13 +258,14 @@ def _share(logit: Any) -> Any:
     return 1 / (1 + np.exp(-logit))
 
 
-def _logistic(x: Matrix, y: Matrix) -> Matrix:
-    """A logistic regression; the first column is the bias."""
+def _logistic(x: Matrix, y: Matrix, shares: Matrix | float = 1.0) -> Matrix:
+    """A logistic regression; the first column is the bias, ``shares`` what each row counts."""
     spread = x.std(axis=0) + 1e-9
     spread[0] = 1
 
     def slope(w: Matrix) -> Matrix:
-        found: Matrix = (_share(x / spread @ w) - y) @ (x / spread) / len(y) + SHRINK * w
+        off = (_share(x / spread @ w) - y) * shares
+        found: Matrix = off @ (x / spread) / len(y) + SHRINK * w
         return found
 
     return _descend(slope, x.shape[1]) / spread
@@ -235,7 +299,15 @@ def main() -> None:
     one.add_argument("questions", type=Path)
     one.add_argument("out", type=Path)
     one.set_defaults(run=lambda a: dump(a.graph, a.questions, a.out))
-    for name, run in (("rank", rank), ("read", read), ("judge", judge), ("refuse", refuse)):
+    runs = {
+        "rank": rank,
+        "read": read,
+        "judge": judge,
+        "short": short,
+        "refuse": refuse,
+        "calibration": calibration,
+    }
+    for name, run in runs.items():
         one = commands.add_parser(name)
         one.add_argument("out", type=Path, nargs="+")
         one.set_defaults(run=lambda a, run=run: run(a.out))

@@ -88,7 +88,7 @@ def _article(title: str) -> dict[str, object]:
 def test_the_first_sentence_must_state_every_fact() -> None:
     sentences = tuple(tgraph.model.Sentence(text, ()) for text in ("Ada came.", "So did Bo."))
     answer = tgraph.model.Answer(
-        "Who came?", "graph", "Ada came. So did Bo.", False, sentences, (), "s", "c",
+        "Who came?", "graph", "Ada came. So did Bo.", "answered", sentences, (), "s", "c",
         tgraph.model.Usage(), "none",
     )  # fmt: skip
     found = answers.judge(Asked("Who came?", "answerable", (("ada",), ("bo",))), answer, Path())

@@ -37,7 +37,7 @@ ANSWER = Answer(
     question="What is the Fram?",
     mode="graph",
     text="A ship.",
-    no_evidence=False,
+    verdict="answered",
     sentences=(Sentence("A ship.", ()),),
     selection=tuple(
         Selected(index, Candidate(item, index + 1, 0.5), "likely", 0.5)

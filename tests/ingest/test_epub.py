@@ -21,7 +21,7 @@ CONTAINER = (
 def book(*chapters: tuple[str, str, str | None]) -> bytes:
     """An EPUB of chapters, each with its path, media type and body; None is a missing file."""
     items = "".join(
-        f'<item id="c{number}" href="{path}" media-type="{kind}"/>'
+        f'<item id="c{number}" href="{path}" media-type="{kind}" properties="{path[:3]}"/>'
         for number, (path, kind, _) in enumerate(chapters)
     )
     spine = "".join(f'<itemref idref="c{number}"/>' for number in range(len(chapters)))
@@ -100,6 +100,16 @@ def test_notes_in_another_chapter_stand_apart():
     assert [block.kind for block in page.blocks] == ["prose", "note"]
     assert document.report is not None
     assert [loss.kind for loss in document.report.losses] == ["table of contents"]
+
+
+def test_a_table_of_contents_among_the_chapters_is_left_out_and_named():
+    html = "application/xhtml+xml"
+    document = read(("nav.xhtml", html, "<p>One</p>"), ("a.xhtml", html, "<p>It is red.</p>"))
+    assert document.pages[0].text == "It is red."
+    assert document.report is not None
+    assert [(loss.kind, loss.place) for loss in document.report.losses] == [
+        ("table of contents", "OPS/nav.xhtml")
+    ]
 
 
 def test_a_file_that_is_named_twice_is_read_once():

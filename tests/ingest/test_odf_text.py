@@ -61,6 +61,58 @@ def loss_counts(document: Document) -> dict[str, int]:
     return {loss.kind: loss.count for loss in document.report.losses}
 
 
+LISTS = f"""<office:document-styles {NAMESPACES}><office:styles>
+<text:outline-style><text:outline-level-style text:level="1" style:num-format="1"/>
+<text:outline-level-style text:level="2" style:num-format="1" text:display-levels="2"/>
+</text:outline-style><text:list-style style:name="Steps">
+<text:list-level-style-number text:level="1" style:num-format="1" style:num-suffix="."/>
+<text:list-level-style-number text:level="2" style:num-format="a" style:num-suffix=")"/>
+</text:list-style><text:list-style style:name="Annex">
+<text:list-level-style-number text:level="1" style:num-format="A" style:num-prefix="Annex "/>
+</text:list-style><style:style style:name="Plain" style:list-style-name=""/></office:styles>
+</office:document-styles>"""
+MARGINS = f"""<office:document-styles {NAMESPACES}><office:master-styles>
+<style:master-page style:name="Standard"><style:header><text:p>Norden Ltd.
+</text:p></style:header><style:header-first><text:p>Norden Ltd.</text:p></style:header-first>
+<style:footer><text:p><text:page-number>7</text:page-number></text:p><text:p>Secret</text:p>
+</style:footer></style:master-page><style:master-page style:name="Unused"><style:header>
+<text:p>Never shown</text:p></style:header></style:master-page></office:master-styles>
+</office:document-styles>"""
+
+
+def test_headings_and_items_have_their_numbers() -> None:
+    def step(*texts: str, attributes: str = "") -> str:
+        items = (f"<text:list-item><text:p>{text}</text:p></text:list-item>" for text in texts)
+        return f'<text:list text:style-name="Steps" {attributes}>{"".join(items)}</text:list>'
+
+    inner = "Mix</text:p>" + step("Stir").replace(' text:style-name="Steps"', "") + "<text:p>"
+    text, _ = read(
+        '<text:h text:outline-level="1">Scope</text:h><text:h text:outline-level="2">Ships</text:h>'
+        '<text:h text:outline-level="1" text:style-name="Plain">Preface</text:h>'
+        '<text:h text:outline-level="1">Terms</text:h>'
+        + step("Heat", inner)
+        + "<text:p>Wait.</text:p>"
+        + step("Serve", attributes='text:continue-numbering="true"')
+        + "<text:p>Anew:</text:p>"
+        + step("Wash")
+        + '<text:list text:style-name="Annex"><text:list-item><text:h text:outline-level="1">Ports'
+        "</text:h></text:list-item></text:list>",
+        styles=LISTS.replace("<office:master-styles>", "<!--").replace(
+            "</office:master-styles>", "-->"
+        ),
+    )
+    assert text == (
+        "# 1 Scope\n\n## 1.1 Ships\n\n# Preface\n\n# 2 Terms\n\n1. Heat\n2. Mix\n  a) Stir\n\n"
+        "Wait.\n\n3. Serve\n\nAnew:\n\n1. Wash\n\n# Annex A Ports"
+    )
+
+
+def test_heads_and_feet_of_pages_stand_once() -> None:
+    text, document = read("<text:p>Body.</text:p>", styles=MARGINS)
+    assert text == "Norden Ltd.\n\nBody.\n\nSecret"
+    assert loss_counts(document) == {"running head": 1}
+
+
 def test_headings_lists_and_tables_stand_in_order() -> None:
     text, document = read(
         '<text:h text:outline-level="2">Ships</text:h><text:p>They are<text:s text:c="2"/>two:'

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from tests.ingest.pdf_pages import Image, PdfPage, Rule, Text, Wave, make_pdf
+from tests.ingest.pdf_pages import Field, Image, PdfPage, Rule, Square, Text, Wave, make_pdf
 from tgraph.errors import IngestError
 from tgraph.extensions.server.pdf_page import page_boxes
 from tgraph.ingest.base import DEFAULT_LIMITS
@@ -100,6 +100,41 @@ def test_a_sentence_goes_on_in_the_next_column() -> None:
     (page,) = read(PdfPage([*lines(60, 712, left).texts, *lines(310, 712, right).texts])).pages
     assert any(q.endswith("and the deputy, Kari Moe, took his place on the first day of June.")
                for q in quotes(page))  # fmt: skip
+
+
+def test_a_number_at_the_right_end_of_a_column_is_no_mark_of_the_next_column() -> None:
+    left = lines(60, 712, (LEFT[0], LEFT[0], LEFT[0])).texts
+    formula = [Text(80, 670, "e = m c"), Text(220.8, 670, "\\(1\\)")]
+    right = lines(250, 712, RIGHT).texts
+    (page,) = read(PdfPage([*left, *formula, *lines(60, 656, (LEFT[0],)).texts, *right])).pages
+    assert page.text.index("(1)") < page.text.index(RIGHT[0])
+    assert page.text.endswith("\n".join(RIGHT))
+
+
+def test_a_picture_behind_text_parts_no_columns() -> None:
+    columns = [*lines(60, 712, LEFT).texts, *lines(310, 712, RIGHT).texts]
+    (page,) = read(PdfPage(columns, images=[Image(40, 650, 500, 60)])).pages
+    texts = [page.text[b.start : b.end] for b in page.blocks if b.kind == "prose"]
+    assert texts == ["\n".join(LEFT), "\n".join(RIGHT)]
+
+
+def test_headings_of_two_columns_are_two() -> None:
+    heads = [Text(x, 740, text, 11, True) for x, text in ((60, "Of boats"), (310, "Of crews"))]
+    parts = [*lines(60, 720, LEFT).texts, *lines(310, 720, RIGHT).texts]
+    last = Text(60, 650, "Of the harbour, of its masters and", 11, True)
+    (page,) = read(PdfPage([*heads, *parts, last])).pages
+    names = [heading.text for heading in page.headings]
+    assert sorted(names) == sorted(("Of boats", last.text, "Of crews"))
+
+
+def test_a_formula_stays_inside_its_sentence() -> None:
+    texts = [
+        *lines(60, 740, (*BODY[:2], "crew kept a journal, in which we simply find")).texts,
+        Text(120, 696, "e = m c", 9),
+        *lines(60, 680, ("instead of the longer account of the expedition.",)).texts,
+    ]
+    (page,) = read(PdfPage(texts)).pages
+    assert page.text.index("simply find") < page.text.index("e = m c") < page.text.index("instead")
 
 
 # --- running lines and page breaks ---
@@ -285,6 +320,109 @@ def test_names_with_a_colon_are_fields() -> None:
     assert page.text == "Name: Anna Berg\nBorn: 1931\nPlace: Oslo"
 
 
+# --- text from right to left ---
+
+
+def leftward(x: float, y: float, text: str) -> Text:
+    return Text(x, y, text, is_meant=True)
+
+
+def test_columns_from_right_to_left_begin_at_the_right() -> None:
+    left = [leftward(60, 740 - 14 * k, "abcdefgh ijklmno pqrstuv wxyz abc") for k in range(3)]
+    right = [leftward(310, 740 - 14 * k, "ponmlkji hgfedcb zyxwvut srqp nml") for k in range(3)]
+    (page,) = read(PdfPage([*left, *right])).pages
+    texts = page.text.split("\n")
+    assert [text[:1] for text in texts] == ["\u05db"] * 3 + ["\u05d2"] * 3
+
+
+def test_a_row_from_right_to_left_begins_at_the_right() -> None:
+    names, values = ("cba", "fed", "ihg"), ("mno", "pqr", "stu")
+    cells = [
+        leftward(x, 730 - 14 * k, text)
+        for x, column in ((60, values), (200, names))
+        for k, text in enumerate(column)
+    ]
+    (page,) = read(
+        PdfPage(cells, rules=[*table_rules(741, 3)[:-2], Rule(195, 741, 195, 699)])
+    ).pages
+    assert page.text.split("\n")[0] == "\u05d0\u05d1\u05d2 | \u05de\u05dd\u05dc"
+
+
+# --- characters ---
+
+
+def test_an_accent_that_is_drawn_over_a_letter_is_part_of_it() -> None:
+    document = read(PdfPage([Text(60, 740, "Kuttler wrote it."), Text(68.56, 740, "\\250")]))
+    assert document.pages[0].text == "Küttler wrote it."
+    assert document.report is not None
+    assert document.report.is_whole
+    data = make_pdf(PdfPage([Text(60, 740, "Kuttler wrote it."), Text(68.56, 740, "\\250")]))
+    assert len(page_boxes(data, 1, "Küttler wrote it.", 0, 7).boxes) == 1
+
+
+def test_characters_that_no_font_names_are_counted_and_a_letter_named_twice_is_one() -> None:
+    texts = [leftward(60, 740, "#"), Text(72, 740, "is the time"), leftward(60, 700, "ab$cde")]
+    document = read(PdfPage(texts))
+    assert document.pages[0].text.startswith("\U0001d461 is the time")
+    assert "\u05d2\N{REPLACEMENT CHARACTER}\u05d1\u05d0" in document.pages[0].text
+    assert losses(document) == {"unreadable character": 1}
+    assert document.report is not None
+    assert document.report.warnings == ()
+
+
+def test_an_item_is_as_large_as_its_text_whatever_its_bullet() -> None:
+    marks = [Text(60, y, "!", 15, is_meant=True) for y in (740, 712)]
+    first = lines(
+        80, 740, ("a tent for two people and all of their dogs", "and for the cook")
+    ).texts
+    second = lines(80, 712, ("a stove",)).texts
+    (page,) = read(PdfPage([*marks, *first, *second])).pages
+    kinds = [(block.kind, page.text[block.start : block.end]) for block in page.blocks]
+    texts = [f"{first[0].text}\n{first[1].text}", "a stove"]
+    assert kinds == [("item", text) for text in texts]
+
+
+# --- annotations ---
+
+
+def test_values_of_form_fields_are_read_and_comments_are_counted() -> None:
+    fields = [
+        Field(160, 735, "Anna Berg"),
+        Field(160, 700, "Bo Lund", is_drawn=False),
+        Field(160, 600, "Is she?", is_drawn=False, is_comment=True),
+    ]
+    page = PdfPage([Text(60, 740, "Chair:")], fields=fields)
+    document = read(page)
+    text = document.pages[0].text
+    assert text.split() == ["Chair:", "Anna", "Berg"]
+    assert losses(document) == {"form field": 1, "comment": 1}
+    start = text.index("Anna")
+    assert len(page_boxes(make_pdf(page), 1, text, start, start + 9).boxes) == 1
+
+
+# --- grids ---
+
+
+def test_a_grid_of_long_texts_is_no_table() -> None:
+    texts = [*LEFT[:3], "Strand, resigned on 3 May.", *RIGHT[:3], "in 1978.", *LEFT[:2]]
+    places = [(60, 700, texts), (310, 700, texts[::-1]), (60, 545, texts)]
+    cells = [text for place in places for text in lines(*place).texts]
+    rules = [
+        *(Rule(50, y, 550, y) for y in (715, 560, 405)),
+        *(Rule(x, 715, x, 405) for x in (50, 300, 550)),
+    ]
+    (page,) = read(PdfPage(cells, rules=rules)).pages
+    assert {block.kind for block in page.blocks} == {"prose"}
+    assert page.text.startswith("\n".join(LEFT[:3]))
+
+
+def test_squares_to_tick_are_no_cells() -> None:
+    ticks = [Square(x, y) for x in (200, 250) for y in (698, 684)]
+    rules: list[Rule | Wave | Square] = [*table_rules(741, 4), *ticks]
+    (page,) = read(PdfPage(table_texts(), rules=rules)).pages
+    assert "Item: Stove; Mass: 3 kg; Owner: Lund" in quotes(page)
+
+
 # --- scans and images ---
 
 SCAN = Image(60, 300, 400, 400)
@@ -346,6 +484,20 @@ def test_a_chart_is_a_drawing_and_its_labels_state_nothing() -> None:
     assert page.text == "\n".join(BODY) + "\n\n[drawing]\n\n1900 2000\n1950"
     assert [block.kind for block in page.blocks] == ["prose", "mark", "display"]
     assert losses(document) == {"drawing": 1}
+
+
+def test_a_page_of_labels_is_named() -> None:
+    labels = [
+        Text(60 + 97 * (k % 5) + 13 * (k % 3), 740 - 23 * (k // 5) - 9 * (k % 2), f"Part {k}")
+        for k in range(15)
+    ]
+    report = read(PdfPage(lines(60, 740, BODY).texts), PdfPage(labels)).report
+    assert report is not None
+    (warning,) = report.warnings
+    assert warning.startswith("The texts of page 2 are short")
+    table = read(PdfPage(table_texts())).report
+    assert table is not None
+    assert table.warnings == ()
 
 
 def test_sideways_text_is_read_and_text_outside_the_page_is_not() -> None:

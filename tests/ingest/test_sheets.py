@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import zipfile
 from datetime import date
 from typing import Any
 
@@ -132,6 +133,134 @@ def test_tables_side_by_side_and_forms():
         "Revenue: 500",
         "Profit: 200",
     ]
+
+
+def test_merged_heads_name_every_column_that_they_cover():
+    workbook = openpyxl.Workbook()
+    sheet = workbook.active
+    for line in (
+        ["", "Clear", "", "", "", "Eligible", ""],
+        ["", "Yes", "", "No", "", "Total", ""],
+        ["", "no.", "%", "no.", "%", "no.", "%"],
+        ["Kiel", 20, 57.8, 17, 42.2, 37, 100],
+        ["Oslo", 30, 64.9, 11, 35.1, 41, 100],
+    ):
+        sheet.append(line)
+    for merged in ("B1:E1", "F1:G1", "B2:C2", "D2:E2", "F2:G2"):
+        sheet.merge_cells(merged)
+    document = load(save(workbook), "a.xlsx")
+    assert document.pages[0].text.split("\n")[2] == "Clear | Eligible"
+    assert rows_of(document)[1] == (
+        "Column 1: Oslo; Clear Yes no.: 30; Clear Yes %: 64.9; Clear No no.: 11; "
+        "Clear No %: 35.1; Eligible Total no.: 41; Eligible Total %: 100"
+    )
+
+
+def test_a_head_has_as_many_lines_as_its_merged_cells():
+    workbook = openpyxl.Workbook()
+    sheet = workbook.active
+    for line in (
+        ["", "Pupils", "Staff", ""],
+        ["School", "Count", "", "", ""],
+        ["", "", "Years", ""],
+        ["", "", "in", "Not"],
+        ["", "", "class", "in"],
+        ["", "", "data", "field"],
+        ["Kiel", 116, 3, 2],
+        ["Oslo", 625, 4, 5],
+    ):
+        sheet.append(line)
+    for merged in ("C1:D1", "A2:A6", "B2:B6"):
+        sheet.merge_cells(merged)
+    assert rows_of(load(save(workbook), "a.xlsx")) == [
+        "School: Kiel; Pupils Count: 116; Staff Years in class data: 3; Staff Not in field: 2",
+        "School: Oslo; Pupils Count: 625; Staff Years in class data: 4; Staff Not in field: 5",
+    ]
+
+
+def test_merged_heads_of_open_documents_name_their_columns():
+    document = odf.opendocument.OpenDocumentSpreadsheet()
+    table = odf.table.Table(name="Ships")
+    for line in (
+        ("Ship", ("Built", 2)),
+        ("", "First", "Second"),
+        ("Fram", "18", "402"),
+        ("Vega", "17", "357"),
+    ):
+        row = odf.table.TableRow()
+        for text, columns in ((t, 1) if isinstance(t, str) else t for t in line):
+            cell = odf.table.TableCell(numbercolumnsspanned=columns)
+            cell.addElement(odf.text.P(text=text))
+            row.addElement(cell)
+            if columns > 1:
+                row.addElement(odf.table.CoveredTableCell(numbercolumnsrepeated=columns - 1))
+        table.addElement(row)
+    document.spreadsheet.addElement(table)
+    out = io.BytesIO()
+    document.write(out)
+    rows = rows_of(load(out.getvalue(), "a.ods"))
+    assert rows[0] == "Ship: Fram; Built First: 18; Built Second: 402"
+
+
+def test_sections_of_a_table_keep_the_names_of_its_columns():
+    workbook = openpyxl.Workbook()
+    sheet = workbook.active
+    for line in (
+        ["Ship", "Tons", "Port"],
+        ["North"],
+        ["Aurora", 300, "Kiel"],
+        [],
+        ["South"],
+        ["Fram", 400, "Oslo"],
+        [],
+        ["Harbours"],
+        ["Kiel", "Baltic", 9],
+    ):
+        sheet.append(line)
+    assert rows_of(load(save(workbook), "a.xlsx")) == [
+        "Ship: North",
+        "Ship: Aurora; Tons: 300; Port: Kiel",
+        "Ship: South",
+        "Ship: Fram; Tons: 400; Port: Oslo",
+        "Column 1: Kiel; Column 2: Baltic; Column 3: 9",
+    ]
+
+
+def share_strings(data: bytes, runs: str) -> bytes:
+    """Return a workbook whose texts ``runs`` are of a string with runs, as Excel shares strings."""
+    kind = "application/vnd.openxmlformats-officedocument.spreadsheetml.sharedStrings+xml"
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as source, zipfile.ZipFile(out, "w") as target:
+        for name in source.namelist():
+            part = source.read(name).decode()
+            part = part.replace(
+                "</Types>", f'<Override PartName="/xl/shared.xml" ContentType="{kind}"/></Types>'
+            )
+            part = part.replace('t="inlineStr"><is><t>runs</t></is>', 't="s"><v>0</v>')
+            target.writestr(name, part)
+        space = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+        target.writestr("xl/shared.xml", f'<sst xmlns="{space}"><si>{runs}</si></sst>')
+    return out.getvalue()
+
+
+def test_superscripts_of_cells_are_no_part_of_their_words():
+    workbook = openpyxl.Workbook()
+    for line in (["City", "runs"], ["Kiel", 250000]):
+        workbook.active.append(line)
+    raised = '<r><rPr><vertAlign val="superscript"/></rPr><t>2</t></r>'
+    data = share_strings(save(workbook), f"<r><t>Population</t></r>{raised}")
+    document = load(data, "a.xlsx")
+    assert "City | Population[2]" in document.pages[0].text
+    assert rows_of(document) == ["City: Kiel; Population: 250000"]
+
+
+def test_a_merged_cell_over_all_rows_adds_no_rows():
+    workbook = openpyxl.Workbook()
+    sheet = workbook.active
+    sheet.append(["Ship", "Tons"])
+    sheet.append(["Fram", 402])
+    sheet.merge_cells("A2:A1048576")
+    assert rows_of(load(save(workbook), "a.xlsx")) == ["Ship: Fram; Tons: 402"]
 
 
 @pytest.mark.parametrize(

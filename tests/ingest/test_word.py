@@ -305,6 +305,26 @@ def test_numbers_of_lists_and_headings_are_computed():
     )
 
 
+def test_empty_paragraphs_of_lists_count_and_number_cells():
+    empty = numbered("")
+    text = text_of(
+        numbered("one"),
+        empty,
+        numbered("three"),
+        table(row(empty, paragraph("Name")), row(empty, paragraph("Address"))),
+        parts={"word/numbering.xml": NUMBERING},
+    )
+    assert text == "1. one\n3. three\n\n4. | Name\n5. | Address"
+
+
+def test_breaks_of_columns_and_pages_part_words():
+    parted = [
+        f"{run('First.')}<w:r><w:br w:type='{kind}'/><w:t>Next</w:t></w:r>"
+        for kind in ("column", "page")
+    ]
+    assert text_of(*(f"<w:p>{runs}</w:p>" for runs in parted)) == "First.\nNext\n\nFirst.\nNext"
+
+
 def test_tables_have_heads_spans_and_inner_tables():
     merged = "<w:tcPr><w:vMerge{}/></w:tcPr>"
     rows = table(

@@ -79,10 +79,68 @@ def test_other_xml_is_read_by_its_content() -> None:
     )
     assert text == (
         "# Pumps\n\n## Use\n\nOpen the valve.[1]\n\n[1] Slowly.\n\n- One\n\nSizes\n\n"
-        "Model | Bar\nS | 40\n\n```\na = 1\n  b\n```\n\nname: Holm\ncity: Kiel"
+        "Model | Bar\nS | 40\n\n```\na = 1\n  b\n```\n\nmaker: name: Holm; city: Kiel"
     )
     assert document.report is not None
     assert "generic XML" in document.report.reader
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("<note-text>In <em>most</em> seas <x><y>the</y></x> tide<z>s</z> rise.</note-text>",
+         "In most seas the tides rise."),
+        ("<w><w1>H<sub>2</sub>O at 10<sup>6</sup> m</w1> and 5<y>m</y></w>",
+         "H2O at 10^6 m and 5m"),
+        ("<p>OR<sub>B</sub><sup>3</sup> and SO<sub>4</sub><sup>2-</sup></p>", "ORB^3 and SO4^2-"),
+        ("<r><by><n><s>Doe</s><f>A</f></n>, <n><s>Roe</s><f>J</f></n></by>, <t>Tides</t>.</r>",
+         "Doe A, Roe J, Tides."),
+        ("<q1>As in <ref1><p>claim 1</p></ref1> above.</q1>", "As in claim 1 above."),
+        ("<c><k>1</k>. A pump with:<claim-text>a valve;</claim-text>"
+         "<claim-text>a rod.</claim-text></c>", "1. A pump with:\n\na valve;\n\na rod."),
+        ("<para>The <indexterm><primary>cat</primary></indexterm>cat sees <xref href='a'/>.</para>",
+         "The cat sees [ref: a]."),
+        ("<parml><plentry><pt>--in=<var>file</var></pt><pd>The input.</pd></plentry></parml>",
+         "--in=file: The input."),
+        ("<bibl>Doe, <title>Tides</title>, Kiel.</bibl>", "Doe, Tides, Kiel."),
+        ("<biblStruct><author><f>Ann</f><s>Doe</s></author><title>Tides</title></biblStruct>",
+         "Ann Doe, Tides."),
+        ("<description>&lt;p&gt;Two &lt;b&gt;tides&lt;/b&gt; a day.&lt;/p&gt;"
+         "&lt;script&gt;run()&lt;/script&gt;</description>", "Two tides a day."),
+        ("<p>&agr;<hi>j</hi> is &Ohgr;</p>", "αj is Ω"),
+    ],
+)  # fmt: skip
+def test_running_text_is_one_block_in_any_vocabulary(body: str, text: str) -> None:
+    assert read(f"<!DOCTYPE doc SYSTEM 'x.dtd'><doc>{body}</doc>")[0] == text
+
+
+def test_records_of_values_stand_on_a_line_or_in_a_table() -> None:
+    ships = "<s><name>Fram</name><y>1892</y></s><s><name>Gauss</name><y>1901</y></s>"
+    assert read(f"<ships>{ships}</ships>")[0] == "name | y\nFram | 1892\nGauss | 1901"
+    cited = "<c><doc><n>1</n><d>1884</d></doc><by>Jones et al.</by></c>"
+    assert read(f"<refs>{cited}{cited.replace('1', '2')}</refs>")[0] == (
+        "- c: n: 1; d: 1884; by: Jones et al.\n- c: n: 2; d: 2884; by: Jones et al."
+    )
+
+
+def test_text_that_is_wrapped_piece_by_piece_is_joined() -> None:
+    patent = (
+        "<PATDOC><B540><STEXT><PDAT>Pump</PDAT></STEXT></B540><PARA><PTEXT><PDAT>An array of N"
+        "</PDAT><HIL><SB><PDAT>1 </PDAT></SB></HIL><PDAT>rows in </PDAT><FGREF><PDAT>FIG. 3</PDAT>"
+        "</FGREF><PDAT> and 10</PDAT><SP><PDAT>6</PDAT></SP><PDAT>.</PDAT></PTEXT></PARA></PATDOC>"
+    )
+    assert read(patent)[0] == "# Pump\n\nAn array of N1 rows in FIG. 3 and 10^6."
+
+
+def test_blocks_that_only_the_document_sets_apart_are_doubtful() -> None:
+    document = load(
+        b"<doc><step1>Open the pump:\n<aside1>Wear gloves, they help.</aside1>\n"
+        b"Then close it.</step1></doc>",
+        "a.xml",
+    )
+    assert document.report is not None
+    assert document.pages[0].text == ("Open the pump:\n\nWear gloves, they help.\n\nThen close it.")
+    assert "aside1" in document.report.warnings[0]
 
 
 def test_entities_are_named_and_never_expanded() -> None:

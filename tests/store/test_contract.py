@@ -129,7 +129,7 @@ def test_layers_are_one_store(
             store.remove(changed)
             expected -= changed
         else:
-            rows = store.query("SELECT ?s ?o WHERE { ?s ?p ?o }")
+            rows = store.query("SELECT ?s ?o WHERE { GRAPH ?g { ?s ?p ?o } }")
             assert isinstance(rows, Solutions)
             assert len(list(rows)) == len(expected)
         found = list(store.match())
@@ -184,7 +184,7 @@ def test_nothing_matches_a_blank_node_of_others(make: Maker) -> None:
 
 def test_rows_have_a_value_or_none_for_each_column(make: Maker) -> None:
     store = make([Quad(A, v.RDFS_LABEL, Literal("a"), DefaultGraph()), *QUADS])
-    [row] = select_rows(store, "retrieve/labels", {"items": [A, B]}, union=False)
+    [row] = select_rows(store, "retrieve/labels", {"items": [A, B]})
     assert (row["item"], row["label"]) == (A, Literal("a"))
     found = store.query("SELECT ?s ?x WHERE { ?s rdfs:label ?l OPTIONAL { ?l <urn:p> ?x } }")
     assert isinstance(found, Solutions)
@@ -232,13 +232,12 @@ def test_lines_are_those_of_the_quads_of_a_graph(texts: list[str]) -> None:
         assert store.lines(NamedNode("urn:nowhere")) == []
 
 
-def test_queries_read_the_union_unless_told_otherwise(make: Maker) -> None:
+def test_the_default_graph_of_a_query_is_knowledge(make: Maker) -> None:
     store = make(QUADS)
-    for union, count in ((True, 2), (False, 1)):
-        found = store.query("SELECT ?o WHERE { <urn:a> <urn:p> ?o }", union=union)
-        assert isinstance(found, Solutions)
-        assert len(list(found)) == count
-    asked = store.query("ASK { ?x tg:contains << ?s <urn:p> <urn:b> >> }")
+    found = store.query("SELECT ?o WHERE { <urn:a> <urn:p> ?o }")
+    assert isinstance(found, Solutions)
+    assert len(list(found)) == 1
+    asked = store.query("ASK { GRAPH ?g { ?x tg:contains << ?s <urn:p> <urn:b> >> } }")
     assert isinstance(asked, QueryBoolean)
     assert bool(asked)
 

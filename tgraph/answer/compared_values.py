@@ -10,6 +10,7 @@ from datetime import date, timedelta
 from functools import cache
 
 from tgraph.extract.literals import find_literals
+from tgraph.extract.numerals import find_numerals
 from tgraph.resources import load_tables, name_list
 from tgraph.retrieve.text.comparison import COUNTRIES, QuestionComparison
 from tgraph.retrieve.text.lexical import stem, term_set, words
@@ -26,12 +27,24 @@ _AMOUNT = re.compile(
     rf"|\b(?P<words>(?:an? )?(?:{_ANY})(?:(?:[ -]| and )(?:{_ANY}))*)\b",
     re.IGNORECASE,
 )
+_SPACED = re.compile(r"\d \d")
+_SCALE = re.compile(r"[ -](hundred|thousand|million|billion)\b", re.IGNORECASE)
 FAR = 8
 """Words between a value and the word of the question that it belongs to."""
 
 _DASHES = frozenset("–—-")
 _NEAR = 3
 """Words between a number and what it counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Amount:
+    """A number of a text, from ``low`` to ``high``."""
+
+    start: int
+    end: int
+    low: float
+    high: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +105,9 @@ def value_in(text: str, comparison: QuestionComparison) -> ComparedValue | None:
 def bare_value(answer: str, comparison: QuestionComparison) -> ComparedValue | None:
     """Return the value stated in a reader's answer, or None."""
     if comparison.kind == "count":
-        amount = _AMOUNT.search(answer)
-        return value_in(answer, comparison) or (_count_value(amount) if amount else None)
+        amount = next(iter(_find_amounts(answer)), None)
+        counted = _count_value(amount, answer[amount.start : amount.end]) if amount else None
+        return value_in(answer, comparison) or counted
     if comparison.kind == "name" and comparison.noun not in COUNTRIES:
         return name_value(answer) if answer else None
     if comparison.kind == "name":
@@ -240,24 +254,44 @@ def _parse_number(found: re.Match[str]) -> float:
     return total + part
 
 
-def _count_value(amount: re.Match[str], text: str = "") -> ComparedValue:
-    number = _parse_number(amount)
-    return ComparedValue(text or amount.group(), "count", number, number)
+def _find_amounts(text: str) -> list[_Amount]:
+    """Return the numbers of a text in order; of a number that is more than digits no part."""
+    amounts, taken = [], []
+    for numeral in find_numerals(text):
+        written = text[numeral.start : numeral.end]
+        if _YEAR.search(written) or (numeral.needs_unit and _SPACED.search(written)):
+            continue
+        taken.append((numeral.start, numeral.end))
+        if numeral.low is not None and numeral.high is not None:
+            scale = _SCALE.match(text, numeral.end)
+            factor = _NUMBERS[scale[1].lower()] if scale else 1
+            low, high = (float(value) * factor for value in (numeral.low, numeral.high))
+            end = scale.end() if scale else numeral.end
+            amounts.append(_Amount(numeral.start, end, low, high))
+    for match in _AMOUNT.finditer(text):
+        if all(match.end() <= start or end <= match.start() for start, end in taken):
+            number = _parse_number(match)
+            amounts.append(_Amount(*match.span(), number, number))
+    return sorted(amounts, key=lambda amount: amount.start)
+
+
+def _count_value(amount: _Amount, text: str) -> ComparedValue:
+    return ComparedValue(text, "count", amount.low, amount.high)
 
 
 def _find_counts(text: str, noun: str) -> Iterator[ComparedValue]:
     """Yield numbers standing directly before the counted noun, then numbers directly after it."""
     noun_stems = {stem(word) for word in words(noun)}
     places = [m for m in _WORD.finditer(text) if {stem(w) for w in words(m.group())} & noun_stems]
-    amounts = [m for m in _AMOUNT.finditer(text) if not _YEAR.fullmatch(m.group())]
+    amounts = [a for a in _find_amounts(text) if not _YEAR.fullmatch(text[a.start : a.end])]
     for place in places:
         for amount in reversed(amounts):
-            if amount.end() <= place.start() and _is_near(text[amount.end() : place.start()]):
-                yield _count_value(amount, " ".join(text[amount.start() : place.end()].split()))
+            if amount.end <= place.start() and _is_near(text[amount.end : place.start()]):
+                yield _count_value(amount, " ".join(text[amount.start : place.end()].split()))
     for place in places:
         for amount in amounts:
-            if place.end() <= amount.start() and _is_near(text[place.end() : amount.start()]):
-                yield _count_value(amount)
+            if place.end() <= amount.start and _is_near(text[place.end() : amount.start]):
+                yield _count_value(amount, text[amount.start : amount.end])
 
 
 def _is_near(between: str) -> bool:
@@ -266,26 +300,24 @@ def _is_near(between: str) -> bool:
 
 def _find_measures(text: str, dimensions: Sequence[str]) -> list[_ValueMention]:
     """Return amounts with a unit from the given dimensions."""
-    measures = (_parse_measure(text, amount, dimensions) for amount in _AMOUNT.finditer(text))
+    measures = (_parse_measure(text, amount, dimensions) for amount in _find_amounts(text))
     return [measure for measure in measures if measure is not None]
 
 
-def _parse_measure(
-    text: str, amount: re.Match[str], dimensions: Sequence[str]
-) -> _ValueMention | None:
+def _parse_measure(text: str, amount: _Amount, dimensions: Sequence[str]) -> _ValueMention | None:
     for dimension, units in _UNITS.items():
         if not any(dimension.startswith(prefix) for prefix in dimensions):
             continue
-        start, end = amount.span()
+        start, end = amount.start, amount.end
         unit = next((u for u in units if not u[0].isalpha() and text[:start].endswith(u)), "")
         if unit:
             start -= len(unit)
         elif after := _unit_pattern(tuple(units)).match(text, end):
             unit, end = _match_unit(after["unit"], units), after.end()
         if unit:
-            size = _parse_number(amount) * units[unit]
+            low, high = amount.low * units[unit], amount.high * units[unit]
             words_ = " ".join(text[start:end].split())
-            return _ValueMention(start, end, ComparedValue(words_, dimension, size, size))
+            return _ValueMention(start, end, ComparedValue(words_, dimension, low, high))
     return None
 
 
@@ -296,7 +328,7 @@ def _match_unit(written: str, units: Mapping[str, float]) -> str:
 @cache
 def _unit_pattern(units: tuple[str, ...]) -> re.Pattern[str]:
     any_unit = "|".join(re.escape(u) for u in sorted(units, key=len, reverse=True))
-    return re.compile(rf"[ -]?(?P<unit>(?:{any_unit})s?)(?!\w)")
+    return re.compile(rf"[ -]?(?P<unit>(?:{any_unit})s?)(?![\w^²³⁻]|/\w)")
 
 
 def _find_countries(text: str) -> list[_ValueMention]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tgraph.cli.running import NO_EVIDENCE
 from tgraph.cli.terminal import (
     build_table,
     escape_controls,
@@ -24,6 +25,7 @@ from tgraph.cli.terminal import (
 )
 from tgraph.cli.waiting import WaitingLine
 from tgraph.errors import TgraphError
+from tgraph.rendering import describe_confidence, describe_short_confidence
 
 if TYPE_CHECKING:
     from tgraph.engine.ask.question_run import ContextStream
@@ -90,6 +92,13 @@ class AnswerOutput:
         )
         print_message(f"Session: {answer.session}")
         return answer
+
+    def choose_exit_code(self, answer: Answer) -> int:
+        """Return the exit code of an answer, by the verdict; with ``--strict`` an uncertain answer
+        has the code of no evidence."""
+        strict = self._graph.settings.integrity.strict
+        refusals = ("no_evidence", "uncertain") if strict else ("no_evidence",)
+        return NO_EVIDENCE if answer.verdict in refusals else 0
 
     def context(self, stages: ContextStream, only: Only) -> ShownContext:
         """Print the context that an answer writer would receive, and return the context."""
@@ -254,7 +263,8 @@ def _marked_text(answer: Answer) -> str:
         (s.lead if at else "") + s.text + ("" if s.citations else UNCITED)
         for at, s in enumerate(answer.sentences)
     )
-    return escape_controls("".join(marked))
+    introduction = f"{answer.introduction}\n\n" if answer.introduction else ""
+    return escape_controls(introduction + "".join(marked))
 
 
 def _lay_out(answer: Answer) -> None:
@@ -276,9 +286,11 @@ def _print_evidence(answer: Answer) -> None:
             print_message(f"  [{number}] {place}")
         if not sentence.citations:
             print_message(f"  [{number}] no citation")
+    if answer.short:
+        sure = describe_short_confidence(answer.short_confidence)
+        print_message(f"Short answer: {one_line(answer.short)}" + (f" ({sure})" if sure else ""))
     if answer.confidence is not None:
-        words = f" for “{one_line(answer.short)}”" if answer.short else ""
-        print_message(f"Confidence: {answer.confidence:.2f}{words}")
+        print_message(f"Confidence: {describe_confidence(answer.confidence)}")
 
 
 def _format_places(sentence: Sentence) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -102,7 +101,7 @@ class Ask:
             answer = output.answer(stream, dated=self._asked["as_of"] is not None)
         except TgraphError as error:
             return tell_failure(error)
-        return NO_EVIDENCE if answer.no_evidence else 0
+        return output.choose_exit_code(answer)
 
     @staticmethod
     def _found_nothing() -> int:
@@ -143,23 +142,30 @@ def check_entities(included: Sequence[str], excluded: Sequence[str]) -> None:
             )
 
 
+_LONGEST_HISTORY = 10_000_000
+
+
 def read_history(path: Path | None) -> Sequence[Turn]:
     """Read conversation turns from a file.
 
     Raises ``UsageError`` if the file is neither a JSON array nor JSON Lines."""
     if path is None:
         return ()
+    from tgraph.foreign_bytes import TooLargeError, check_file_size, parse_json
     from tgraph.model import Turn
 
-    text = path.read_text("utf-8-sig", errors="replace")
     problem = f"{path} is not a history."
     remedy = "A history is a JSON array, or JSON Lines, of objects with question and answer."
     try:
+        check_file_size(path, _LONGEST_HISTORY)
+        text = path.read_text("utf-8-sig", errors="replace")
         is_array = text.lstrip().startswith("[")
         items = (
-            json.loads(text) if is_array else [json.loads(x) for x in text.split("\n") if x.strip()]
+            parse_json(text) if is_array else [parse_json(x) for x in text.split("\n") if x.strip()]
         )
         turns = [Turn(item["question"], item["answer"]) for item in items]
+    except TooLargeError as error:
+        raise UsageError(f"{path} can't be read. {error}.", "Shorten it.") from error
     except (ValueError, KeyError, TypeError) as error:
         raise UsageError(problem, remedy) from error
     if not all(isinstance(t.question, str) and isinstance(t.answer, str) for t in turns):
@@ -227,7 +233,8 @@ def ask(words: tuple[str, ...], question: str | None, **options: Any) -> None:
     The answer goes to stdout; the evidence and the session's IRI go to stderr. A sentence without a
     citation is marked [no citation]. Without QUESTION, the question is read from standard input;
     with -, each line of standard input is a question of its own. Exit code 3: the documents contain
-    no answer.
+    no answer. An uncertain answer begins "The documents may not say this" and has exit code 0, or 3
+    with --strict.
 
     \b
     Examples:

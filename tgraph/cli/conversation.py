@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tgraph.cli.answer_output import AnswerForm, AnswerOutput, is_laid_out, note_idle
-from tgraph.cli.running import NO_EVIDENCE, open_call_graph
+from tgraph.cli.running import open_call_graph
 from tgraph.errors import UsageError
 from tgraph.model import Answer, Turn
 from tgraph.retrieve.filters import NO_FILTERS, Filters
@@ -59,11 +59,12 @@ class Conversation:
         stream = self.graph.stream(
             question, self.mode, history=self.turns, filters=self.filters, as_of=self.as_of
         )
-        answer = AnswerOutput(self.graph, self.form).answer(stream, dated=self.as_of is not None)
+        output = AnswerOutput(self.graph, self.form)
+        answer = output.answer(stream, dated=self.as_of is not None)
         self.answers.append(answer)
         self.turns.append(Turn(question, answer.text))
         self._session = answer.session
-        return NO_EVIDENCE if answer.no_evidence else 0
+        return output.choose_exit_code(answer)
 
     @property
     def session(self) -> str:

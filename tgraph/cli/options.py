@@ -127,7 +127,7 @@ answer_options = _combine_options(
         default=None,
         help=(
             "End with an error if evidence differs from the stored text, in place of leaving "
-            "out the evidence with a note."
+            "out the evidence with a note; exit with code 3 for an uncertain answer."
         ),
     ),
 )

@@ -106,10 +106,10 @@ def copy_collection(
         with open_published(source, graph.path, message) as contents:
             if contents is None:
                 raise UsageError(f"The collection {name!r} is empty.")
-            saved, files = contents
-            for number, file in enumerate(files):
+            saved = contents.saved
+            for number, file in enumerate(contents.files):
                 check_file(file, partial(_write_file, _scratch_path(scratch, file, source)))
-                progress(Progress("Copying", number + 1, len(files)))
+                progress(Progress("Copying", number + 1, len(contents.files)))
         publish_saved(CollectionFolder(scratch), replace(saved, name=copy))
         scratch.chmod(allowed_in(target.path.parent, 0o777))
         put_in_place(scratch, target.path)

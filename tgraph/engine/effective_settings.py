@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, SecretStr
 
 from tgraph.masking import MASK, mask_url
-from tgraph.settings import FILE, PREFIX, find_setting, is_address, load_settings
+from tgraph.settings import FILE, PREFIX, find_setting, is_address, load_settings, read_file
 
 _STANDARD = {"chat.api_key": "OPENAI_API_KEY", "chat.base_url": "OPENAI_BASE_URL"}
 
@@ -48,11 +47,7 @@ def effective_settings(
     """Return every setting in section order; raise errors like ``load_settings``."""
     settings = load_settings(root, overrides)
     file = root / FILE if root is not None else None
-    written = (
-        dict(flatten_settings(tomllib.loads(file.read_text("utf-8"))))
-        if file and file.is_file()
-        else {}
-    )
+    written = dict(flatten_settings(read_file(file))) if file else {}
     flags = {key for key, value in (overrides or {}).items() if value is not None}
     return [
         EffectiveSetting(

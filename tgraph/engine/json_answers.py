@@ -10,6 +10,7 @@ from tgraph.answer.citations import CITED_AS
 from tgraph.engine.json_output import Output
 from tgraph.model import (
     Answer,
+    AnswerVerdict,
     CitationKind,
     Edge,
     GraphRagResponse,
@@ -152,6 +153,9 @@ class AskOut(Output):
     question: str
     mode: str
     answer: str
+    verdict: AnswerVerdict = Field(
+        description="answered; uncertain: the passages are near and may not answer; no_evidence"
+    )
     no_evidence: bool
     sentences: tuple[SentenceOut, ...]
     selection: tuple[SelectionOut, ...]
@@ -164,6 +168,9 @@ class AskOut(Output):
     dropped: Dropped
     notes: tuple[NoteOut, ...] = Field(description="what a reader must know beside the answer")
     short: str = Field(description="the answer in a few words; empty where there are none")
+    short_confidence: float | None = Field(
+        description="how likely the short answer is right, 0 to 1; null where nobody judged that"
+    )
     confidence: float | None = Field(
         description="how likely the documents answer, 0 to 1; null where nobody judged that"
     )
@@ -178,6 +185,7 @@ class AskOut(Output):
             question=answer.question,
             mode=answer.mode,
             answer=answer.text,
+            verdict=answer.verdict,
             no_evidence=answer.no_evidence,
             sentences=answer.sentences,
             selection=selection,
@@ -190,6 +198,7 @@ class AskOut(Output):
             dropped=answer.dropped,
             notes=answer.notes,
             short=answer.short,
+            short_confidence=answer.short_confidence,
             confidence=answer.confidence,
         )
 

@@ -59,6 +59,7 @@ class OpenCollection:
     ) -> None:
         self.folder = folder
         self.settings = settings
+        self.original = self
         self.clock = clock
         self.uuid = uuid
         self.message = message
@@ -75,7 +76,8 @@ class OpenCollection:
     def view(
         self, settings: Settings, message: OnMessage, watching: Watching | None
     ) -> OpenCollection:
-        """Return a view of this collection with different question and answer settings.
+        """Return a view of this collection with different question and answer settings; what is
+        built for everybody is built by ``original``, with its own.
 
         A user of the view holds ``reading`` during use; only the original collection is closed."""
         clone = copy.copy(self)

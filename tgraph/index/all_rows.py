@@ -78,7 +78,7 @@ class AllRows(TableRows):
 
     def _predicates(self) -> Iterator[NamedNode]:
         """The predicates of statements of the corpus."""
-        for row in select_rows(self._store, "index/predicates", union=False):
+        for row in select_rows(self._store, "index/predicates"):
             predicate = row["predicate"]
             if isinstance(predicate, NamedNode) and v.is_statement(predicate):
                 yield predicate
@@ -215,6 +215,6 @@ def _rows_of(key: str | bytes, slots: Sequence[Any], description: str) -> Iterat
 def _read_merge_targets(store: Store) -> Mapping[str, Collection[str]]:
     """Return merge targets by edge or entity."""
     canonical = canonical_names(store)
-    for quad in store.match(None, v.tg("original"), None):
+    for quad in store.match(None, v.tg("original"), None, v.KNOWLEDGE_GRAPH):
         canonical.setdefault(text_of(quad.object), []).append(text_of(quad.subject))
     return {iri: sorted({*targets} - {iri}) for iri, targets in canonical.items()}

@@ -128,5 +128,5 @@ def _pages_of(store: Store, document: str) -> Iterator[str]:
 
 def _originals(store: Store, key: str) -> set[str]:
     """Return edges or names merged into the given key."""
-    quads = store.match(NamedNode(key), v.tg("original"), None, None)
+    quads = store.match(NamedNode(key), v.tg("original"), None, v.KNOWLEDGE_GRAPH)
     return {text_of(quad.object) for quad in quads}.union(absorbed_by(store, key)) - {key}

@@ -15,7 +15,7 @@ from tgraph.errors import ErasedTextError, EvidenceError, StoreError
 from tgraph.librarian import Librarian
 from tgraph.model import Chunk, SegmentKind, kind_at
 from tgraph.rendering import one_line
-from tgraph.store.base import Store, Subject, Term, select_rows, text_of
+from tgraph.store.base import Store, Subject, Term, match_record, select_rows, text_of
 
 if TYPE_CHECKING:
     from tgraph.ingest.page_reading import PageReading
@@ -437,8 +437,7 @@ class Texts:
 
 def was_erased(store: Store, key: str) -> bool:
     """Return whether a recorded erasure removed the text with the given hash."""
-    graphs = (q.graph_name for q in store.match(None, v.tg("removedText"), Literal(key), None))
-    return any(isinstance(g, NamedNode) and g.value.startswith(_BUNDLE) for g in graphs)
+    return any(match_record(store, None, v.tg("removedText"), Literal(key)))
 
 
 def stored_chunk(store: Store, texts: Texts, chunk: str) -> Chunk:

@@ -92,11 +92,7 @@ class StoredStatements:
         self, query: str, parameter: str, terms: Iterable[Term]
     ) -> list[dict[str, Term | None]]:
         sorted_terms = sorted(set(terms), key=str)
-        return (
-            select_rows(self._store, query, {parameter: sorted_terms}, union=False)
-            if sorted_terms
-            else []
-        )
+        return select_rows(self._store, query, {parameter: sorted_terms}) if sorted_terms else []
 
 
 class StoredHubs:

@@ -44,7 +44,7 @@ def standing_tree(store: Store) -> dict[str, TreeNode]:
     """Return knowledge summaries by IRI, sorted by level and IRI."""
     levels: dict[str, int] = {}
     members: defaultdict[str, list[str]] = defaultdict(list)
-    for row in select_rows(store, "retrieve/tree", union=False):
+    for row in select_rows(store, "retrieve/tree"):
         summary, member = text_of(row["summary"]), row["member"]
         levels.setdefault(summary, int(text_of(row["level"]) or 1))
         if isinstance(member, NamedNode):

@@ -24,7 +24,7 @@ class Touched:
 def touch_unsummarised(store: Store, touched: Touched) -> None:
     """Touch subjects with multiple parallel descriptions, derived without a summariser."""
     texts = StandingEvidence(store, lambda chunk: True)
-    for row in select_rows(store, "index/several-descriptions", union=False):
+    for row in select_rows(store, "index/several-descriptions"):
         subject = row["subject"]
         assert isinstance(subject, NamedNode)
         triple = texts.triple(subject.value)

@@ -9,7 +9,7 @@ from tgraph.errors import IngestError
 from tgraph.ingest.base import FileLimits
 
 _MAX_ENTRIES = 10_000
-_LARGE = 10_000_000
+_LARGE = 1_000_000
 _BLOCK = 1 << 20
 
 
@@ -34,6 +34,13 @@ def open_archive(data: bytes, name: str, limits: FileLimits, kind: str) -> zipfi
         )
     for entry in entries:
         _check_entry(entry, name, limits, kind)
+    if unpacked > max(_LARGE, limits.part_ratio * len(data)):
+        raise IngestError(
+            name,
+            f"The {kind} unpacks to {unpacked:,} bytes from {len(data):,}, more than"
+            f" {limits.part_ratio} times its size.",
+            f"Save it again as {kind}.",
+        )
     return archive
 
 
@@ -47,7 +54,8 @@ def _check_entry(entry: zipfile.ZipInfo, name: str, limits: FileLimits, kind: st
         raise IngestError(
             name,
             f"The {kind} unpacks to more than allowed: its part {entry.filename!r} to"
-            f" {entry.file_size:,} bytes from {entry.compress_size:,}.",
+            f" {entry.file_size:,} bytes from {entry.compress_size:,}, more than"
+            f" {limits.part_ratio} times its size.",
             f"Save it again as {kind}.",
         )
 

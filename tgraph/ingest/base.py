@@ -24,7 +24,9 @@ class FileLimits:
     and money.
 
     ``memory`` (bytes), ``seconds`` and ``output_bytes`` bound the process parsing a file, and
-    the output of the process. ``recognise_text`` states whether pages that are images are read by
+    the output of the process; a document gives back at most ``part_ratio`` times its size, or
+    ``small_output`` if that is more, and a large graph or table may give back ``items_ratio``
+    times its size. ``recognise_text`` states whether pages that are images are read by
     text recognition (OCR)."""
 
     file_bytes: int = 200_000_000
@@ -34,6 +36,8 @@ class FileLimits:
     memory: int = 512 << 20
     seconds: float = 60.0
     output_bytes: int = 100_000_000
+    small_output: int = 5_000_000
+    items_ratio: int = 20
     recognise_text: bool = False
 
 

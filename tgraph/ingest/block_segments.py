@@ -69,7 +69,8 @@ class _BlockReading:
             line[cell.column] = " ".join(self.text[cell.start : cell.end].split())
         lines = self.heads.setdefault(block.table, [])
         lines.append(line)
-        self.names[block.table] = list(block.names) or distinct_names(join_heads(lines))
+        names = list(block.names) or distinct_names(join_heads(lines))
+        self.names[block.table] = list(map(_without_references, names))
 
     def _read_block(self, block: Block) -> Segment | None:
         if block.kind == "code":
@@ -133,6 +134,16 @@ class _BlockReading:
         if block.kind not in ("head", "mark") and kind not in _LED:
             self.lead = _last_sentence(segment.text) if kind in ("prose", "display") else ""
         return replace(segment, headings=headings, lead=lead)
+
+
+def _without_references(name: str) -> str:
+    """Return a column's name without references of notes."""
+    if "[" not in name:
+        return name
+    reading = ReadingText()
+    reading.add(name, range(len(name)))
+    segment = reading.segment("display")
+    return segment.text if segment and segment.text.strip() else name
 
 
 def _last_sentence(text: str) -> str:

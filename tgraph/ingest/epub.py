@@ -61,6 +61,7 @@ class _Chapter:
 
     path: str
     media_type: str
+    is_navigation: bool = False
 
 
 class _Book:
@@ -80,6 +81,10 @@ class _Book:
 
     def add_chapter(self, chapter: _Chapter) -> None:
         """Add a chapter's blocks, or name the chapter as a loss."""
+        if chapter.is_navigation:
+            reason = "it names the chapters"
+            self._losses.add("table of contents", reason, place=chapter.path)
+            return
         self._chapters += 1
         if chapter.path in self._encrypted:
             raise IngestError(
@@ -158,7 +163,7 @@ def _read_metadata(package: etree._Element) -> tuple[str, dict[str, str]]:
 
 
 def _list_chapters(package: etree._Element, place: str) -> Iterator[_Chapter]:
-    """Yield the chapters in reading order, each once, leaving out the book's navigation."""
+    """Yield the chapters and the navigation in reading order, each once."""
     seen: set[str] = set()
     items = {item.get("id"): item for item in package.iterfind(".//{*}manifest/{*}item")}
     for reference in package.iterfind(".//{*}spine/{*}itemref"):
@@ -167,11 +172,12 @@ def _list_chapters(package: etree._Element, place: str) -> Iterator[_Chapter]:
         href = item.get("href") if item is not None else None
         if item is None or not href:
             yield _Chapter(name, "")
-        elif "nav" not in (item.get("properties") or "").split():
+        else:
             path = unquote(href.partition("#")[0])
             path = posixpath.normpath(posixpath.join(posixpath.dirname(place), path))
+            is_navigation = "nav" in (item.get("properties") or "").split()
             if path not in seen:
-                yield _Chapter(path, _essence(item.get("media-type") or ""))
+                yield _Chapter(path, _essence(item.get("media-type") or ""), is_navigation)
             seen.add(path)
 
 

@@ -42,6 +42,7 @@ class InlineText:
 
     def __init__(self) -> None:
         self._pieces: list[tuple[str | Mark, bool]] = []
+        self._subscript_end = -1
 
     def __len__(self) -> int:
         return len(self._pieces)
@@ -57,23 +58,30 @@ class InlineText:
     def close_superscript(self, start: int, *, is_reference: bool) -> None:
         """Write the pieces from number ``start`` on as a superscript, or as a note's reference."""
         before = "".join(str(piece) for piece, _ in self._pieces[max(0, start - 6) : start])
-        self._rewrite(start, lambda text: _write_superscript(before, text, is_reference))
+        if start == self._subscript_end and not is_reference:
+            self._rewrite(start, lambda text: f"^{text}")  # both are of one symbol
+        else:
+            self._rewrite(start, lambda text: _write_superscript(before, text, is_reference))
 
     def close_subscript(self, start: int) -> None:
         """Write the pieces from number ``start`` on as a subscript."""
         before = "".join(str(piece) for piece, _ in self._pieces[max(0, start - 2) : start])
         self._rewrite(start, lambda text: _write_subscript(before, text))
+        self._subscript_end = len(self._pieces)
 
     def _rewrite(self, start: int, write: Callable[[str], str]) -> None:
         inner = self._pieces[start:]
         if inner and all(isinstance(piece, str) for piece, _ in inner):
-            text = SPACES.sub(" ", "".join(str(piece) for piece, _ in inner)).strip()
-            self._pieces[start:] = [(write(text), inner[0][1])] if text else []
+            whole = SPACES.sub(" ", "".join(str(piece) for piece, _ in inner))
+            text, struck = whole.strip(), inner[0][1]
+            lead, tail = whole[: whole.startswith(" ")], whole[len(whole) - whole.endswith(" ") :]
+            self._pieces[start:] = [(lead + write(text) + tail, struck)] if text else []
 
     def take_lines(self) -> str:
         """Return the text as it is, and start anew."""
         text = "".join(str(piece) for piece, _ in self._pieces)
         self._pieces.clear()
+        self._subscript_end = -1
         return storable(text).strip("\r\n").rstrip()
 
     def take(self) -> tuple[list[Mark], str, list[Mark]]:
@@ -83,6 +91,7 @@ class InlineText:
         stand as ``[struck: words]``."""
         pieces = [piece for piece in self._pieces if isinstance(piece[0], Mark) or piece[0]]
         self._pieces.clear()
+        self._subscript_end = -1
         first, last = 0, len(pieces)
         while first < last and _is_apart(pieces[first][0]):
             first += 1

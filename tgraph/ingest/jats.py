@@ -13,10 +13,10 @@ from tgraph.ingest.xml_tree import (
     XmlConverter,
     add_element,
     append_text,
-    local_name,
     plain_text,
     read_texts,
 )
+from tgraph.ingest.xml_vocabulary import XmlVocabulary, local_name
 
 _SECTIONS = {
     "abstract": "Abstract",
@@ -45,8 +45,8 @@ class JatsConverter(XmlConverter):
 
     names_values = False
 
-    def __init__(self, losses: LossList) -> None:
-        super().__init__(losses)
+    def __init__(self, losses: LossList, vocabulary: XmlVocabulary) -> None:
+        super().__init__(losses, vocabulary)
         self.metadata: dict[str, str] = {}
         self.title = ""
 
@@ -64,7 +64,7 @@ class JatsConverter(XmlConverter):
     def _add_part(self, source: etree._Element, target: etree._Element, level: int) -> None:
         self.convert_content(source, add_element(target, "div"), level + 1)
 
-    def _add_citation(self, source: etree._Element, target: etree._Element, _: int) -> None:
+    def _add_entry(self, source: etree._Element, target: etree._Element, _: int) -> None:
         append_text(target, f" {self._write_citation(source)}")
 
     def _add_name(self, source: etree._Element, target: etree._Element, _: int) -> None:
@@ -148,7 +148,7 @@ class JatsConverter(XmlConverter):
             elif child not in (label, caption) and local_name(child) not in _UNREAD:
                 self.convert(child, figure, level)
 
-    def _add_reference(self, source: etree._Element, target: etree._Element, level: int) -> None:
+    def _add_listed_entry(self, source: etree._Element, target: etree._Element, level: int) -> None:
         item = add_element(target, "li")
         if (label := plain_text(source.find("{*}label"))) != "":
             add_element(item, LABEL, label)
@@ -188,8 +188,8 @@ _CONVERTERS: dict[str, Callable[[JatsConverter, etree._Element, etree._Element, 
     **dict.fromkeys(
         ("fig", "table-wrap", "boxed-text", "supplementary-material"), JatsConverter._add_figure
     ),
-    **dict.fromkeys(_CITATIONS, JatsConverter._add_citation),
-    "ref": JatsConverter._add_reference,
+    **dict.fromkeys(_CITATIONS, JatsConverter._add_entry),
+    "ref": JatsConverter._add_listed_entry,
     "name": JatsConverter._add_name,
     "aff": JatsConverter._add_affiliation,
     "list-item": JatsConverter._add_item,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from lxml import etree
@@ -13,6 +14,7 @@ from tgraph.ingest.archive import open_archive
 from tgraph.ingest.base import FileContent, FileLimits
 from tgraph.ingest.blocks import LossList, PageBuilder, count_visible
 from tgraph.ingest.equations import convert_mathml
+from tgraph.ingest.odf_numbers import BULLET, OdfNumbers
 from tgraph.ingest.odf_xml import (
     MOST_REPEATED,
     READER,
@@ -49,7 +51,10 @@ def read_odp(data: bytes, name: str, limits: FileLimits) -> FileContent:
 def _read_odf(data: bytes, name: str, limits: FileLimits, kind: str) -> FileContent:
     with open_archive(data, name, limits, kind) as archive:
         content = parse_part(archive, "content.xml", name, kind)
-        reader = _OdfReader(archive, _read_styles(archive, content, name, kind), name, kind)
+        roots = [content]
+        if "styles.xml" in archive.namelist():
+            roots.append(parse_part(archive, "styles.xml", name, kind))
+        reader = _OdfReader(archive, roots, name, kind)
         pages = reader.read_body(content)
         title, metadata = read_metadata(archive, name, kind)
     if not any(page.text.strip() for page in pages):
@@ -69,13 +74,8 @@ class _Styles:
     raised: set[str] = field(default_factory=set)
 
 
-def _read_styles(
-    archive: zipfile.ZipFile, content: etree._Element, name: str, kind: str
-) -> _Styles:
+def _read_styles(roots: Iterable[etree._Element]) -> _Styles:
     styles = _Styles()
-    roots = [content]
-    if "styles.xml" in archive.namelist():
-        roots.append(parse_part(archive, "styles.xml", name, kind))
     for style in (style for root in roots for style in root.iter("{*}style")):
         style_name = attribute_of(style, "name")
         for properties in style:
@@ -93,12 +93,17 @@ def _read_styles(
 class _OdfReader:
     """Reads the body of a document into pages, and counts characters."""
 
-    def __init__(self, archive: zipfile.ZipFile, styles: _Styles, name: str, kind: str) -> None:
+    def __init__(
+        self, archive: zipfile.ZipFile, roots: Sequence[etree._Element], name: str, kind: str
+    ) -> None:
         self.losses = LossList()
         self.in_file = self.in_text = self.left_out = 0
-        self._archive, self._styles = archive, styles
+        self._archive, self._styles = archive, _read_styles(roots)
+        self._numbers = OdfNumbers(roots)
+        self._margins = list(_margins_of(roots)) if kind == "ODT" else []
         self._name, self._kind = name, kind
         self._builder = PageBuilder()
+        self._running: set[str] = set()
         self._aside: list[etree._Element] = []
 
     def read_body(self, content: etree._Element) -> list[Page]:
@@ -115,7 +120,9 @@ class _OdfReader:
                 self.left_out += _visible_in(note)
         slides = list(body.iter("{urn:oasis:names:tc:opendocument:xmlns:drawing:1.0}page"))
         if not slides or self._kind == "ODT":
+            self._read_margins("header")
             self._read_blocks(body, 0)
+            self._read_margins("footer")
             return [self._builder.page()]
         return [self._read_slide(slide, number) for number, slide in enumerate(slides, 1)]
 
@@ -150,9 +157,32 @@ class _OdfReader:
             else:
                 self._read_blocks(child, depth)
 
-    def _add_heading(self, element: etree._Element) -> None:
-        level = attribute_of(element, "outline-level")
-        self._builder.add_heading(self._read_inline(element), int(level) if level.isdigit() else 1)
+    def _read_margins(self, kind: str) -> None:
+        """Add the headers or footers of pages, each text once and without the page's number."""
+        for margin in (m for m in self._margins if local_name(m).startswith(kind)):
+            for paragraph in margin.iter("{*}p"):
+                if next(paragraph.iterancestors("{*}tracked-changes"), None) is not None:
+                    continue
+                self.in_file += _visible_in(paragraph)
+                for number in list(paragraph.iter("{*}page-number", "{*}page-count")):
+                    self.left_out += _visible_in(number)
+                    number.text = None
+                text = collapse_whitespace("".join(map(str, paragraph.itertext())))
+                if text in self._running:
+                    self.left_out += _visible_in(paragraph)
+                    self.losses.add("running head", "it stands once in the text")
+                elif text:
+                    self._running.add(text)
+                    self._builder.add_paragraph(self._read_inline(paragraph), "display")
+        self._read_asides()
+
+    def _add_heading(self, element: etree._Element, label: str | None = None) -> None:
+        value = attribute_of(element, "outline-level")
+        level = int(value) if value.isdigit() else 1
+        text = self._read_inline(element)
+        if label is None and text.strip():
+            label = self._numbers.number_heading(element, level)
+        self._builder.add_heading(f"{label} {text}" if label and text.strip() else text, level)
         self._read_asides()
 
     def _add_paragraph(self, element: etree._Element) -> None:
@@ -162,18 +192,32 @@ class _OdfReader:
             self._builder.add_paragraph(self._read_inline(element))
         self._read_asides()
 
-    def _read_list(self, element: etree._Element, depth: int) -> None:
+    def _read_list(
+        self, element: etree._Element, depth: int, opened: tuple[str, Counter[int]] | None = None
+    ) -> None:
+        """Read a list; ``opened`` has style and counters of the list that it is in."""
+        style, counters = opened or self._numbers.open_list(element)
+        style = attribute_of(element, "style-name") or style
         for item in element:
-            first = True
+            is_labelled = local_name(item) == "list-item"
             for child in item:
-                if local_name(child) in ("p", "h") and first and not self._is_hidden(child):
-                    self._builder.add_item(self._read_inline(child), depth)
-                    self._read_asides()
-                    first = False
-                elif local_name(child) == "list":
-                    self._read_list(child, depth + 1)
+                name = local_name(child)
+                if name in ("p", "h") and is_labelled and not self._is_hidden(child):
+                    start = attribute_of(item, "start-value")
+                    label = self._numbers.number_item(style, counters, depth, start)
+                    self._add_item(child, depth, label)
+                    is_labelled = False
+                elif name == "list":
+                    self._read_list(child, depth + 1, (style, counters))
                 else:
                     self._read_blocks([child], depth)
+
+    def _add_item(self, element: etree._Element, depth: int, label: str) -> None:
+        if local_name(element) == "h":
+            self._add_heading(element, "" if label == BULLET else label)
+            return
+        self._builder.add_item(self._read_inline(element), depth, label)
+        self._read_asides()
 
     def _read_table(self, table: etree._Element) -> None:
         rows, heads = [], 0
@@ -319,6 +363,32 @@ class _OdfReader:
     def _leave_out(self, element: etree._Element) -> None:
         self.left_out += _visible_in(element)
         self.losses.add("hidden text", "the author hid the text")
+
+
+def _margins_of(roots: Sequence[etree._Element]) -> Iterator[etree._Element]:
+    """Yield the headers and footers of the pages that a document uses."""
+    pages = {attribute_of(page, "name"): page for r in roots for page in r.iter("{*}master-page")}
+    used = {attribute_of(element, "style-name") for element in roots[0].iter()}
+    styles = [style for root in roots for style in root.iter("{*}style")]
+    for style in styles:
+        if attribute_of(style, "name") in used:
+            used.add(attribute_of(style, "parent-style-name"))
+    names = [
+        attribute_of(style, "master-page-name")
+        for style in styles
+        if attribute_of(style, "name") in used
+    ]
+    waiting = ["Standard", *names]
+    while waiting:
+        page = pages.pop(waiting.pop(0), None)
+        if page is not None:
+            waiting.append(attribute_of(page, "next-style-name"))
+            yield from (
+                part
+                for part in page
+                if local_name(part).startswith(("header", "footer"))
+                and attribute_of(part, "display") != "false"
+            )
 
 
 def _rows_of(table: etree._Element) -> Iterator[etree._Element]:

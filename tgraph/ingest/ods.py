@@ -102,9 +102,13 @@ def _read_row(row: etree._Element, number: int, sheet: Sheet) -> bool:
             filled = True
             for again in range(min(count, MOST_REPEATED)):
                 sheet.cells[number, column + again] = text
-            rows = repetitions_of(cell, "number-rows-spanned")
-            if rows > 1:
-                sheet.merged.append((number, column, number + min(rows, MOST_REPEATED) - 1))
+            rows, columns = (
+                min(repetitions_of(cell, f"number-{lines}-spanned"), MOST_REPEATED)
+                for lines in ("rows", "columns")
+            )
+            if rows > 1 or columns > 1:
+                last = number + rows - 1, column + columns - 1
+                sheet.merged.append((number, column, *last))
         for note in cell.iterfind("{*}annotation"):
             words = " ".join(map(_text_of, note.iterfind("{*}p")))
             sheet.comments.append((f"{_letters(column)}{number}", words))

@@ -1,8 +1,8 @@
-"""Parsing in a restricted process, where a hostile file does little harm.
+"""Reading of foreign bytes in a restricted process, where a hostile file does little harm.
 
-The process has little memory and time, no network, and can write to no file; many files share
-the process until a file breaks it. The output is trusted as little as the file: JSON of a
-bounded size, checked."""
+The process has little memory and time, no network, and can write to no file; many documents share
+a process until one breaks it, and each table or graph has its own. The output is trusted as little
+as the file: JSON of a bounded size, checked."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, is_dataclass
 from importlib import import_module
-from typing import IO, Any, cast
+from pathlib import Path
+from typing import IO, Any, TypeVar, cast
 
 from tgraph.errors import IngestError
 from tgraph.ingest.base import FileContent, FileLimits, FileReader, error_reason, shorten_line
@@ -28,7 +29,13 @@ _SIZE = struct.Struct("<Q")
 _LONGEST = 500
 _MEMORY_FAULT = 2
 """libxml2's ``XML_ERR_NO_MEMORY``."""
+_TOGETHER = 1 << 18
+"""Bytes of items that are sent together."""
+_ITEMS, _END, _FAILURE = b"+", b".", b"-"
+_SMALL = 1 << 20
+"""Bytes of what is no item."""
 
+T = TypeVar("T")
 Place = tuple[str, str]
 _lock = threading.Lock()
 _running: list[_ParserProcess] = []
@@ -44,27 +51,71 @@ def parse(place: Place, data: bytes, name: str, limits: FileLimits) -> FileConte
 
     Raises ``IngestError`` if the reader raises ``IngestError``, and if the process exceeds the
     limits or dies; another process then takes over. Calls from several threads queue."""
+    job = _Job(place, data, name, limits, most=_document_output(len(data), limits))
     with _lock:
         try:
-            return _attempt_parse(place, data, name, limits)
+            return _attempt_parse(job)
         except _ParserDeathError as death:
             if death.late or death.at_first:
                 raise _given_up(name, death, limits) from None
         # files before it may have left it weak: what a file comes to is to be its own doing
         try:
-            return _attempt_parse(place, data, name, limits)
+            return _attempt_parse(job)
         except _ParserDeathError as death:
             raise _given_up(name, death, limits) from None
 
 
-def _attempt_parse(place: Place, data: bytes, name: str, limits: FileLimits) -> FileContent:
+def _document_output(size: int, limits: FileLimits) -> int:
+    """Return the most bytes of a document's content: few for a small file, whatever it unpacks
+    to."""
+    return min(limits.output_bytes, max(limits.small_output, limits.part_ratio * size))
+
+
+def _attempt_parse(job: _Job) -> FileContent:
     try:
-        return _find_process(limits).parse(place, data, name, limits)
+        contents = list(_find_process(job.limits).read(job, FileContent))
+        if len(contents) != 1:
+            raise _ParserDeathError("gave back no content", late=False, at_first=True)
+        return contents[0]
     except IngestError:
         raise
     except BaseException:  # an interrupt too leaves it in the middle of something
         _end_process()
         raise
+
+
+def read_items(
+    place: Place,
+    source: bytes | Path,
+    name: str,
+    limits: FileLimits,
+    kind: type[T],
+    **options: Any,
+) -> Generator[T]:
+    """Yield the items that the reader at ``place`` reads from bytes or from an open file, in a
+    process of its own.
+
+    The reader is a function ``(source, name, limits, **options)`` in tgraph's modules, whose
+    items are of the kind. ``limits.seconds`` is the time for each batch of items;
+    ``limits.output_bytes``, or ``limits.items_ratio`` times the file if that is more, bounds all
+    items together. Raises ``IngestError`` like ``parse``."""
+    size = len(source) if isinstance(source, bytes) else _size_of_file(source, name)
+    most = max(limits.output_bytes, limits.items_ratio * size)
+    process = _ParserProcess(limits.memory)
+    try:
+        yield from process.read(_Job(place, source, name, limits, options, most), kind)
+    except _ParserDeathError as death:
+        raise _given_up(name, death, limits) from None
+    finally:
+        process.end()
+
+
+def _size_of_file(path: Path, name: str) -> int:
+    try:
+        return path.stat().st_size
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise IngestError(name, f"The file can't be read: {reason}.") from None
 
 
 @contextmanager
@@ -110,7 +161,38 @@ def _given_up(name: str, death: _ParserDeathError, limits: FileLimits) -> Ingest
         message = f"Its parser was stopped after {limits.seconds:g} seconds."
         return IngestError(name, message, "Set ingest.seconds higher if you trust the file.")
     message = f"Its parser {death}; it may use {limits.memory >> 20:,} MB."
-    return IngestError(name, message, "Set ingest.memory_mb higher if you trust the file.")
+    remedy = "Set ingest.memory_mb higher if you trust the file."
+    return IngestError(name, message, remedy)
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """What the process is to read: bytes, or a file that it opens; ``most`` bounds the bytes of
+    the items."""
+
+    place: Place
+    source: bytes | Path
+    name: str
+    limits: FileLimits
+    options: Mapping[str, Any] | None = None
+    most: int = 0
+
+    def write(self) -> bytes:
+        path = str(self.source.absolute()) if isinstance(self.source, Path) else None
+        return json.dumps(
+            {
+                "place": self.place,
+                "name": self.name,
+                "limits": asdict(self.limits),
+                "options": self.options or {},
+                "path": path,
+                "most": self.most,
+            }
+        ).encode()
+
+    @property
+    def data(self) -> bytes:
+        return self.source if isinstance(self.source, bytes) else b""
 
 
 class _ParserProcess:
@@ -129,33 +211,67 @@ class _ParserProcess:
         is_own = self._owner == os.getpid() and self._process.poll() is None
         return is_own and self._memory == limits.memory
 
-    def parse(self, place: Place, data: bytes, name: str, limits: FileLimits) -> FileContent:
-        late = threading.Event()
-        timer = threading.Timer(limits.seconds, self._stop_process, (late,))
+    def read(self, job: _Job, kind: type[T]) -> Iterator[T]:
+        """Yield the items of a job; raise ``IngestError`` or ``_ParserDeathError``."""
+        from pydantic import TypeAdapter
+
+        items: TypeAdapter[list[T]] = TypeAdapter(list[kind])  # type: ignore[valid-type]
+        at_first, self._is_new = self._is_new, False
+        remaining = job.most
+        is_sent = False
+        while True:
+            late = threading.Event()
+            try:
+                with self._stopping_late(job.limits.seconds, late):
+                    if not is_sent:
+                        self._send_job(job)
+                    tag, part = self._receive(remaining)
+                    batch = items.validate_json(part) if tag == _ITEMS else []
+            except (OSError, EOFError):
+                raise self._death(self._describe_death(), late, at_first) from None
+            except ValueError:
+                raise self._death("gave back no content", late, at_first) from None
+            if tag == _END:
+                return
+            if tag == _FAILURE:
+                raise self._failure(part, job, late, at_first)
+            is_sent, remaining = True, remaining - len(part)
+            yield from batch
+
+    @contextmanager
+    def _stopping_late(self, seconds: float, late: threading.Event) -> Iterator[None]:
+        timer = threading.Timer(seconds, self._stop_process, (late,))
         timer.daemon = True
         timer.start()
-        at_first, self._is_new = self._is_new, False
         try:
-            reply = self._exchange_job(
-                {"place": place, "name": name, "limits": asdict(limits)}, data
-            )
-            return _parse_reply(reply, name)
-        except (OSError, EOFError):
-            how = self._describe_death()
-        except ValueError:
-            how = "gave back no content"
-        except MemoryError:
-            how = "ran out of memory"
+            yield
         finally:
             timer.cancel()
-        raise _ParserDeathError(how, late=late.is_set(), at_first=at_first)
 
-    def _exchange_job(self, job: dict[str, Any], data: bytes) -> bytes:
+    def _send_job(self, job: _Job) -> None:
         assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        for part in (json.dumps(job).encode(), data):
+        for part in (job.write(), job.data):
             _send_part(self._process.stdin, part)
-        return _receive_part(self._process.stdout, job["limits"]["output_bytes"])
+
+    def _receive(self, most: int) -> tuple[bytes, bytes]:
+        assert self._process.stdout is not None
+        tag = self._process.stdout.read(1)
+        return tag, _receive_part(self._process.stdout, most if tag == _ITEMS else _SMALL)
+
+    def _failure(self, part: bytes, job: _Job, late: threading.Event, at_first: bool) -> Exception:
+        from pydantic import TypeAdapter
+
+        try:
+            failure = TypeAdapter(_Failure).validate_json(part)
+        except ValueError:
+            return self._death("gave back no content", late, at_first)
+        if failure.starved:
+            return self._death("ran out of memory", late, at_first)
+        message = shorten_line(failure.message, _LONGEST) or "Its parser gave back nothing."
+        return IngestError(job.name, message, shorten_line(failure.remedy, _LONGEST))
+
+    def _death(self, how: str, late: threading.Event, at_first: bool) -> _ParserDeathError:
+        return _ParserDeathError(how, late=late.is_set(), at_first=at_first)
 
     def _stop_process(self, late: threading.Event) -> None:
         late.set()
@@ -177,25 +293,8 @@ class _ParserProcess:
                     pipe.close()
 
 
-def _parse_reply(reply: bytes, name: str) -> FileContent:
-    """Return the content in a reply.
-
-    Raises ``ValueError`` for meaningless replies, and ``MemoryError`` if the process lacked
-    memory."""
-    from pydantic import TypeAdapter
-
-    parsed_reply = TypeAdapter(_ParserReply).validate_json(reply)
-    if parsed_reply.content is not None:
-        return parsed_reply.content
-    if parsed_reply.starved:
-        raise MemoryError
-    message = shorten_line(parsed_reply.message, _LONGEST) or "Its parser gave back nothing."
-    raise IngestError(name, message, shorten_line(parsed_reply.remedy, _LONGEST))
-
-
 @dataclass(frozen=True, slots=True)
-class _ParserReply:
-    content: FileContent | None = None
+class _Failure:
     starved: bool = False
     message: str = ""
     remedy: str = ""
@@ -224,7 +323,7 @@ def _receive_part(stream: IO[bytes], most: int) -> bytes:
 
 
 def main() -> None:
-    """Parse files sent by the parent, in turn, until the parent closes the stream."""
+    """Read files sent by the parent, in turn, until the parent closes the stream."""
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what is printed is no reply
     forbid_writing()
@@ -237,31 +336,69 @@ def main() -> None:
             limit_memory(limits.memory)
         is_first = False
         limit_time(limits.seconds)
-        _send_part(replies, _answer_job(job["place"], job["name"], limits))
+        try:
+            _answer_job(job, limits, replies)
+        except MemoryError:
+            _send_failure(replies, _Failure(starved=True))
+        except IngestError as error:
+            _send_failure(replies, _Failure(_is_starved(error), error.message, error.remedy))
+        except Exception as error:  # of a library, which may fail in any way
+            reason = f"It can't be read: {type(error).__name__}: {error_reason(error)}."
+            _send_failure(replies, _Failure(_is_starved(error), reason))
 
 
-def _answer_job(place: Sequence[str], name: str, limits: FileLimits) -> bytes:
-    try:
-        data = _receive_part(sys.stdin.buffer, limits.file_bytes)
-        reply = _ParserReply(load_reader(*place)(data, name, limits))
-        written = json.dumps(asdict(reply), ensure_ascii=False, separators=(",", ":")).encode()
-    except MemoryError:
-        reply = _ParserReply(starved=True)
-    except IngestError as error:
-        reply = _ParserReply(starved=_is_starved(error), message=error.message, remedy=error.remedy)
-    except Exception as error:
-        reply = _ParserReply(
-            message=f"It can't be read: {type(error).__name__}: {error_reason(error)}."
-        )
+def _answer_job(job: Mapping[str, Any], limits: FileLimits, replies: IO[bytes]) -> None:
+    data = _receive_part(sys.stdin.buffer, limits.file_bytes)
+    read: Any = load_reader(*job["place"])
+    if job["path"] is None:
+        items = read(data, job["name"], limits, **job["options"])
+        _send_items([items] if is_dataclass(items) else items, job, limits, replies)
     else:
-        if len(written) <= limits.output_bytes:
-            return written
-        allowed = f"{limits.output_bytes // 1_000_000:,} MB"
-        reply = _ParserReply(
-            message=f"It comes to more than {allowed} of text.",
-            remedy="Set ingest.output_mb higher if you trust the file.",
-        )
-    return json.dumps(asdict(reply)).encode()
+        with Path(job["path"]).open("rb") as file:
+            items = read(file, job["name"], limits, **job["options"])
+            _send_items(items, job, limits, replies)
+    _send_tagged(replies, _END, b"")
+
+
+def _send_items(
+    items: Iterable[Any], job: Mapping[str, Any], limits: FileLimits, replies: IO[bytes]
+) -> None:
+    """Send items in batches, each with its time; raise ``IngestError`` beyond the job's bytes."""
+    pending: list[bytes] = []
+    total = size = 0
+    write = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+    for item in items:
+        value = asdict(item) if is_dataclass(item) and not isinstance(item, type) else item
+        written = write(value).encode()
+        total += len(written) + 3
+        if total > job["most"]:
+            raise IngestError(
+                job["name"],
+                f"It comes to more than {job['most'] // 1_000_000:,} MB of text.",
+                "Set ingest.output_mb higher if you trust the file.",
+            )
+        pending.append(written)
+        size += len(written)
+        if size > _TOGETHER:
+            _send_batch(replies, pending, limits)
+            size = 0
+    if pending:
+        _send_batch(replies, pending, limits)
+
+
+def _send_batch(replies: IO[bytes], pending: list[bytes], limits: FileLimits) -> None:
+    _send_tagged(replies, _ITEMS, b"[%s]" % b",".join(pending))
+    pending.clear()
+    limit_time(limits.seconds)
+
+
+def _send_failure(replies: IO[bytes], failure: _Failure) -> None:
+    _send_tagged(replies, _FAILURE, json.dumps(asdict(failure)).encode())
+
+
+def _send_tagged(replies: IO[bytes], tag: bytes, part: bytes) -> None:
+    replies.write(tag)
+    _send_part(replies, part)
 
 
 def _is_starved(error: BaseException | None) -> bool:

@@ -19,6 +19,7 @@ from typing import Any
 from tgraph.errors import IngestError
 from tgraph.ingest.base import FileContent, FileLimits, error_reason, storable
 from tgraph.ingest.blocks import LossList, PageBuilder, count_visible
+from tgraph.ingest.pdf_annotations import count_unshown, open_page
 from tgraph.ingest.pdf_blocks import (
     DraftBlock,
     block_text,
@@ -30,7 +31,8 @@ from tgraph.ingest.pdf_blocks import (
     split_item,
 )
 from tgraph.ingest.pdf_drawings import take_drawings
-from tgraph.ingest.pdf_fragments import Box, PageContent, read_content
+from tgraph.ingest.pdf_fragments import CONTROLS, Box, PageContent, read_content
+from tgraph.ingest.pdf_labels import holds_labels
 from tgraph.ingest.pdf_layout import Line, PageImage, arrange_page
 from tgraph.ingest.pdf_recognition import PACKAGE, TextRecogniser
 from tgraph.ingest.pdf_running import RunningLine, take_running_lines
@@ -53,6 +55,9 @@ _SMALLEST_IMAGE = 36
 _MANY_PATHS = 30
 """Drawn lines and shapes of a page without text that may be text drawn as shapes."""
 _MOST_LISTED = 20
+_TOLERANCE = 0.02
+_FEW = 10
+"""Characters, as a share of a page's and at least, by which a page may differ from its file."""
 _REMEDY = (
     "Run text recognition (OCR): pip install 'tgraph-rag[ocr]', set ingest.ocr to true, and index"
     " the file again; or run ocrmypdf on the file first."
@@ -73,9 +78,8 @@ def read_pdf(data: bytes, name: str, limits: FileLimits) -> FileContent:
     with _lock, _open_document(data, name) as document:
         try:
             reading = _PdfReading()
-            for page in document:
-                reading.read_page(page)
-                page.close()
+            for index in range(len(document)):
+                reading.read_page(document, index)
             reading.find_pages_without_text()
             if limits.recognise_text and reading.textless:
                 reading.recognise_pages(document, TextRecogniser(name, limits))
@@ -126,21 +130,31 @@ class _PdfReading:
     textless: dict[int, str] = field(default_factory=dict)
     recognised: dict[int, float] = field(default_factory=dict)
     losses: LossList = field(default_factory=LossList)
-    characters: int = 0
-    left_out: int = 0
-    moved: int = 0
+    characters: list[int] = field(default_factory=list)
+    left_out: Counter[int] = field(default_factory=Counter)
+    moved: dict[int, int] = field(default_factory=dict)
+    labelled: list[int] = field(default_factory=list)
 
     @property
     def has_text(self) -> bool:
         """Whether a page has text that isn't repeated."""
         return any(page.fragments or page.turned for page in self.contents)
 
-    def read_page(self, page: Any) -> None:
+    def read_page(self, document: Any, index: int) -> None:
         """Add a page of PDFium's."""
+        bare = document[index]
+        for kind, count in count_unshown(bare).items():
+            self.losses.add(kind, _UNSHOWN[kind], place=f"page {index + 1}", count=count)
+        bare.close()
+        page = open_page(document, index)
         textpage = page.get_textpage()
-        self.characters += count_visible(textpage.get_text_range())
+        readable = "".join(c for c in textpage.get_text_range() if c not in CONTROLS or c.isspace())
         textpage.close()
-        self.contents.append(read_content(page))
+        content = read_content(page)
+        dropped = content.unreadable - content.unnamed
+        self.characters.append(count_visible(readable) + dropped)
+        self.contents.append(content)
+        page.close()
 
     def find_pages_without_text(self) -> None:
         """Take running lines out of all pages, and note pages that are images."""
@@ -157,7 +171,7 @@ class _PdfReading:
             if fragments:
                 self.recognised[number] = mean(fragment.confidence for fragment in fragments)
                 self.textless.pop(number)
-                self.left_out += content.count_characters()
+                self.left_out[number] += content.count_characters()
                 content.width, content.height = page.get_size()
                 content.fragments, content.turned = fragments, {}
             page.close()
@@ -174,6 +188,7 @@ class _PdfReading:
             )
             for number, (content, some) in enumerate(zip(self.contents, pictures, strict=True), 1)
         ]
+        self.labelled = [number for number, some in enumerate(items, 1) if holds_labels(some)]
         body = body_style(items)
         drafts = [draft_blocks(page_items, body) for page_items in items]
         rank_headings(drafts)
@@ -189,20 +204,28 @@ class _PdfReading:
     def report(self, pages: Sequence[Page]) -> ReadingReport:
         """Return the reading report: PDFium's count of characters against those stored."""
         outside = sum(content.outside for content in self.contents)
-        self.left_out += outside + sum(content.doubled for content in self.contents)
+        for number, content in enumerate(self.contents, 1):
+            self.left_out[number] += content.outside + content.doubled + content.accents
         reason = "characters outside the page aren't displayed"
         self.losses.add("text outside the page", reason, count=outside)
         unreadable = sum(content.unreadable for content in self.contents)
         reason = "the font doesn't say which characters they are"
         self.losses.add("unreadable character", reason, marked=True, count=unreadable)
-        in_text = sum(_count_stored(p) for p in pages if p.number not in self.recognised)
+        stored = [_count_stored(p) for p in pages]
+        for number in self.recognised:
+            stored[number - 1] = 0
+        count = UnitCount("characters", sum(self.characters), sum(stored), self.left_out.total())
+        if differing := self._find_differing(stored):
+            self.losses.warn(_difference_warning(differing))
+        if self.labelled:
+            self.losses.warn(_label_warning(self.labelled))
         units = [
-            UnitCount("characters", self.characters, in_text, self.left_out),
+            count,
             UnitCount("pages", len(pages), len(pages) - len(self.textless), len(self.textless)),
         ]
         if self.moved:
             moved = "sentences that go on over a page break, each on the page where it begins"
-            units.append(UnitCount(moved, self.moved, self.moved))
+            units.append(UnitCount(moved, len(self.moved), len(self.moved)))
         if self.textless:
             self.losses.warn(_textless_warning(self.textless))
         reader = f"pypdfium2 {version('pypdfium2')}"
@@ -210,6 +233,17 @@ class _PdfReading:
             reader += f", {PACKAGE} {version(PACKAGE)}"
             self.losses.warn(_recognition_warning(self.recognised))
         return self.losses.report(reader, units)
+
+    def _find_differing(self, stored: Sequence[int]) -> list[int]:
+        """Return the numbers of pages whose stored text has another number of characters than the
+        file, for no known reason."""
+        differing = []
+        for number, (in_file, in_text) in enumerate(zip(self.characters, stored, strict=True), 1):
+            moved = self.moved.get(number, 0) - self.moved.get(number - 1, 0)
+            unexplained = in_file - self.left_out[number] + moved - in_text
+            if abs(unexplained) > max(_TOLERANCE * in_file, _FEW):
+                differing.append(number)
+        return differing
 
 
 class _PageWriter:
@@ -236,7 +270,7 @@ class _PageWriter:
         for block in blocks:
             if block.table is not None:
                 self.open_table, joined = add_table(self._builder, block.table, self._words, before)
-                reading.left_out += joined
+                reading.left_out[self._number] += joined
             elif block.kind not in ("note", "mark"):
                 self.open_table = None
             before = None
@@ -258,12 +292,12 @@ class _PageWriter:
             builder.add_code(indent_code(block.lines))
             return
         text, joined = block_text(block, self._words)
-        self._reading.left_out += joined
+        self._reading.left_out[self._number] += joined
         if block.kind == "heading":
             builder.add_heading(text, block.level)
         elif block.kind == "item":
             mark, text = split_item(text)
-            self._reading.left_out += count_visible(mark)
+            self._reading.left_out[self._number] += count_visible(mark)
             builder.add_item(text, self._depth(block), mark)
         else:
             builder.add_paragraph(text, block.kind)
@@ -284,10 +318,14 @@ class _PageWriter:
             if line.is_new:
                 self._builder.add_paragraph(line.line.text, "display")
             else:
-                reading.left_out += count_visible(line.line.text)
+                reading.left_out[self._number] += count_visible(line.line.text)
                 reading.losses.add("running head", _REPEATED)
 
 
+_UNSHOWN = {
+    "comment": "a comment is shown only to who opens it",
+    "form field": "the file has no drawing of its value",
+}
 _REPEATED = "a head, foot or page number that is repeated on pages is no part of their text"
 
 
@@ -394,6 +432,22 @@ def _recognition_warning(recognised: Mapping[int, float]) -> str:
 def _textless_warning(textless: Iterable[int]) -> str:
     numbers = list(textless)
     return f"{_name_pages(numbers)} hold{'s' * (len(numbers) == 1)} no text. {_REMEDY}"
+
+
+def _label_warning(numbers: Sequence[int]) -> str:
+    pages = _name_pages(numbers)
+    return (
+        f"The texts of {pages[0].lower()}{pages[1:]} are short and stand apart from one another, as"
+        " in a drawing: the order in which they are stored says little."
+    )
+
+
+def _difference_warning(numbers: Sequence[int]) -> str:
+    pages = _name_pages(numbers)
+    return (
+        f"The stored text of {pages[0].lower()}{pages[1:]} has another number of characters than"
+        " the file, and nothing explains why; compare what is quoted from there with the page."
+    )
 
 
 def _name_pages(pages: Iterable[int]) -> str:

@@ -9,12 +9,10 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from tgraph.ingest.pdf_layout import Line, PlacedItem, TableGrid
+from tgraph.ingest.pdf_layout import BULLETS, Line, PlacedItem, TableGrid
 from tgraph.ingest.sentences import sentences
 from tgraph.model import BlockKind
 
-BULLETS = "•‣◦▪▫●○■□◆◇⁃∙·–—*➢➤✓✔❖\uf0a7\uf0a8\uf0b7\uf0d8\uf0fc\uf076\uf06c\uf06e"
-"""Characters that begin an item, those of common symbol fonts with them."""
 _ITEM = re.compile(
     rf"(?P<mark>[{BULLETS}]|-(?=\s)|\(?(?:\d{{1,3}}|[a-zA-Z]|[ivx]{{1,5}})[.)])\s+(?=\S)"
 )
@@ -102,13 +100,15 @@ def draft_blocks(items: Sequence[PlacedItem], body: BodyStyle) -> list[DraftBloc
 
 
 class _Drafting:
-    """Blocks of a page, of which the last, or an earlier one that is unfinished, may go on."""
+    """Blocks of a page, of which the last may go on, or an earlier one that is unfinished: behind
+    a table, a picture or the end of a column, not behind lines in its own column."""
 
     def __init__(self, body: BodyStyle) -> None:
         self._body = body
         self.blocks: list[DraftBlock] = []
         self._open: DraftBlock | None = None
         self._suspended: DraftBlock | None = None
+        self._is_parted = False
 
     def add(self, item: PlacedItem) -> None:
         if not isinstance(item, Line):
@@ -126,21 +126,25 @@ class _Drafting:
         if block is not None and block.lines[-1].column != item.column:
             self._suspend()
         if self._suspended is not None:
-            if sentence_goes_on(self._suspended.lines[-1], item):
+            last = self._suspended.lines[-1]
+            is_parted = self._is_parted or last.column != item.column
+            if is_parted and sentence_goes_on(last, item):
                 self._open, self._suspended = self._suspended, None
                 self._open.lines.append(item)
                 return
-            if _same_style(self._suspended.lines[-1], item) or item.size > self._body.size * 1.08:
+            if _same_style(last, item) or item.size > self._body.size * 1.08:
                 self._suspended = None
         elif block is not None and block.is_unfinished and item.size < 0.95 * block.lines[-1].size:
-            self._suspended = block
+            self._suspended, self._is_parted = block, False
         mark = _ITEM.match(item.text)
         self._open = DraftBlock("item" if mark else "prose", [item])
         self.blocks.append(self._open)
 
     def _suspend(self) -> None:
-        block, self._open = self._open, None
-        if block is not None and block.is_unfinished and self._suspended is None:
+        block, self._open, self._is_parted = self._open, None, True
+        if block is None or self._suspended is not None or _heads(block, self._body):
+            return
+        if block.is_unfinished:
             self._suspended = block
 
 
@@ -200,7 +204,7 @@ def _heads(block: DraftBlock, body: BodyStyle) -> bool:
 def _is_indented(block: DraftBlock, line: Line, ends: bool) -> bool:
     """Return whether a line's left end begins another paragraph."""
     before, size = block.lines[-1], line.size
-    shift = line.left - before.left
+    shift = line.start - before.start
     if block.kind == "item":
         return ends and shift < -0.8 * size
     if abs(shift) <= 0.8 * size or not ends:
@@ -216,11 +220,10 @@ def _stops_short(block: DraftBlock, line: Line) -> bool:
     if word[:1].islower() or _JOINS.search(before.text) or _WORD_GOES_ON.search(before.text):
         return False
     _, left, right = before.column
-    if len(block.lines) > 1:
-        right = max(other.right for other in block.lines)
-    room = right - before.right
+    lines = block.lines
+    end = max(other.end for other in lines) if len(lines) > 1 else before.column_end
     width = (line.right - line.left) * (len(word) + 1) / max(len(line.text), 1)
-    return room > max(0.25 * (right - left), width)
+    return end - before.end > max(0.25 * (right - left), width)
 
 
 def sentence_goes_on(before: Line, line: Line) -> bool:
@@ -234,7 +237,8 @@ def sentence_goes_on(before: Line, line: Line) -> bool:
     if following[0].islower() or _JOINS.search(text) or _WORD_GOES_ON.search(text):
         return True
     _, left, right = before.column
-    is_full = right - left > 8 * before.size and before.right > right - 0.12 * (right - left)
+    width = right - left
+    is_full = width > 8 * before.size and before.end > before.column_end - 0.12 * width
     return is_full and not _SECTION.match(following)
 
 
@@ -350,16 +354,15 @@ def _keeps_hyphen(text: str, first: str, second: str, words: Set[str]) -> bool:
     return _is_compound(first, second, words) and f"{first}{second}".lower() not in words
 
 
-def carry_sentences(pages: Sequence[list[DraftBlock]], words: Set[str]) -> int:
+def carry_sentences(pages: Sequence[list[DraftBlock]], words: Set[str]) -> dict[int, int]:
     """Take the end of a sentence that goes on over a page break to the page where it begins;
-    return how many were moved."""
-    moved = 0
-    for blocks, following in reversed(list(pairwise(pages))):
+    return how many characters were moved to which page."""
+    moved = {}
+    for number, (blocks, following) in reversed(list(enumerate(pairwise(pages), 1))):
         last, first = _last_text(blocks), _first_text(following)
         if last is None or first is None or not sentence_goes_on(last.lines[-1], first.lines[0]):
             continue
-        _carry_sentence(last, first, following, words)
-        moved += 1
+        moved[number] = _carry_sentence(last, first, following, words)
     return moved
 
 
@@ -384,7 +387,7 @@ def _first_text(blocks: Sequence[DraftBlock]) -> DraftBlock | None:
 
 def _carry_sentence(
     last: DraftBlock, first: DraftBlock, following: list[DraftBlock], words: Set[str]
-) -> None:
+) -> int:
     before, joined = block_text(last, words)
     after, more = block_text(first, words)
     junction = Line(**{name: getattr(last.lines[-1], name) for name in Line.__slots__})
@@ -401,3 +404,4 @@ def _carry_sentence(
     else:
         following.remove(first)
         last.lines.append(first.lines[-1])
+    return sum(map(len, whole[at:end].split()))

@@ -7,7 +7,9 @@ a fragment only, since it is the order in which the file draws."""
 from __future__ import annotations
 
 import re
+import unicodedata
 from array import array
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from ctypes import (
@@ -32,18 +34,39 @@ _BOLD = re.compile(r"(?i)bold|black|heavy|semibold|demi(?!-?ital)|-bd|cmbx|cmcsc
 _MONOSPACED = re.compile(r"(?i)mono|courier|consol|typewriter|cmtt|inconsolata|menlo")
 _WIDE_GAP = 0.9
 """A gap that ends a fragment, as a share of the font size."""
+_SHIFTED = 0.12
+"""A distance of baselines that raises or lowers a character, as a share of the font size."""
+_LAST_CODE = 0x10FFFF
+_TAKEN = -1
+"""In place of the code of an accent that became part of a letter."""
 _MOST_OBJECTS = 20_000
 _MOST_DEPTH = 4
 _THIN = 2.5
 """Points up to which a filled box is a rule."""
+_BOX = 16
+"""Points up to which a drawn square is a box to tick rather than a cell."""
 _RECTANGLE = 5
 """Segments of a rectangle's path, with the one that closes it."""
 _HYPHENS = {0x02: "-", 0xFFFE: "-"}
 """PDFium's marks of a hyphen at a line's end."""
+CONTROLS = frozenset(map(chr, (*range(0x20), *range(0x7F, 0xA0)))) - {"\x02"}
+"""Characters that are drawn by fonts that don't say what they are."""
 _RAISED = str.maketrans("0123456789+-=()n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿ")
 _LOWERED = str.maketrans("0123456789+-=()", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎")
-LEVELLED = {shifted: chr(plain) for to in (_RAISED, _LOWERED) for plain, shifted in to.items()}
-"""The plain characters of raised and lowered ones, for ``str.translate``."""
+_LEVELLED = {shifted: chr(plain) for to in (_RAISED, _LOWERED) for plain, shifted in to.items()}
+_ACCENTS = {
+    ord(drawn): combining
+    for drawn, combining in zip(
+        "`´ˆ˜¯˘˙¨˚˝ˇ¸˛",
+        "\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u0327\u0328",
+        strict=True,
+    )
+}
+"""Accents that are drawn over a letter, as TeX does, with their combining characters."""
+_NO_ACCENTS = dict.fromkeys(_ACCENTS)
+_MATHEMATICAL = frozenset(map(chr, range(0x1D400, 0x1D800)))
+"""Letters that Word's equations name twice for one that is drawn."""
+_DOTLESS = str.maketrans("ıȷ", "ij")
 
 
 @dataclass(slots=True)
@@ -74,9 +97,10 @@ class Fragment:
 class PageContent:
     """What stands on a page. ``turned`` has the fragments of text in another direction, by
     quarter turns clockwise, each in coordinates in which the text is upright. Of the visible
-    characters, ``outside`` counts those outside the page, ``doubled`` those drawn twice, and
-    ``unreadable`` those of which the font doesn't say what they are; ``paths`` counts drawn lines
-    and shapes, ``shapes`` are those with more sides than a rectangle."""
+    characters, ``outside`` counts those outside the page, ``doubled`` those drawn twice,
+    ``accents`` those that became part of a letter, and ``unreadable`` those of which the font
+    doesn't say what they are, ``unnamed`` those among them that have no code at all; ``paths``
+    counts drawn lines and shapes, ``shapes`` are those with more sides than a rectangle."""
 
     width: float
     height: float
@@ -88,7 +112,9 @@ class PageContent:
     shapes: list[Box] = field(default_factory=list)
     outside: int = 0
     doubled: int = 0
+    accents: int = 0
     unreadable: int = 0
+    unnamed: int = 0
     paths: int = 0
 
     def count_characters(self) -> int:
@@ -157,29 +183,39 @@ class _TextReader:
         self._open: Fragment | None = None
         self._turns = 0
         self._last: Box = (0.0, 0.0, 0.0, 0.0)
+        self._last_style: _FontStyle | None = None
         self._is_spaced = self._may_be_spaced = False
+        self._sizes: Counter[float] = Counter()
         self.by_turns: dict[int, list[Fragment]] = {}
 
     def read(self) -> None:
         textpage = self._page.get_textpage()
         try:
             rectangle, high = raw.FS_RECTF(), 0
-            for index in range(textpage.count_chars()):
-                code = raw.FPDFText_GetUnicode(textpage, index)
+            count = textpage.count_chars()
+            codes = [raw.FPDFText_GetUnicode(textpage, index) for index in range(count)]
+            letters = _place_accents(textpage, codes)
+            for index, code in enumerate(codes):
+                code = letters.get(index, code)
+                if code == _TAKEN:
+                    self._content.accents += 1
+                    continue
                 if 0xD800 <= code < 0xDC00:
                     high = code
                     continue
                 if 0xDC00 <= code < 0xE000 and high:
                     code = 0x10000 + ((high - 0xD800) << 10) + (code - 0xDC00)
                 high = 0
-                if code > 0x10FFFF or 0xD800 <= code < 0xE000:
+                if code > _LAST_CODE or 0xD800 <= code < 0xE000:
                     continue
                 character = _HYPHENS.get(code) or chr(code)
-                if "\0" < character < " " and not character.isspace():
+                is_drawn = not raw.FPDFText_IsGenerated(textpage, index)
+                if character in CONTROLS and is_drawn and not character.isspace():
                     character = "\N{REPLACEMENT CHARACTER}"
                     self._content.unreadable += 1
-                if character.isspace() or not code:
-                    self._is_spaced |= not raw.FPDFText_IsGenerated(textpage, index)
+                    self._content.unnamed += not code
+                if character.isspace() or character == "\0":
+                    self._is_spaced |= is_drawn
                     self._may_be_spaced = True
                     continue
                 if not raw.FPDFText_GetLooseCharBox(textpage, index, byref(rectangle)):
@@ -236,7 +272,12 @@ class _TextReader:
             return
         box = _turn_box(placed, style.turns, content.width, content.height)
         fragment = self._open
+        is_near = abs(box[0] - self._last[0]) < 0.1 * style.size
+        if fragment and is_near and character in _MATHEMATICAL and fragment.text[-1] == character:
+            content.doubled += 1
+            return
         if fragment is None or style.turns != self._turns or not self._goes_on(box, style):
+            self.end_fragment()
             fragment = self._open = _start_fragment(box, style)
             fragment.spaced = self._is_spaced
             self.by_turns.setdefault(style.turns, []).append(fragment)
@@ -244,13 +285,31 @@ class _TextReader:
         else:
             character = self._shift_character(character, style)
             gap = max(box[0] - self._last[2], self._last[0] - box[2])
-            if self._is_spaced or (self._may_be_spaced and gap > 0.1 * fragment.size):
+            if self._is_spaced or (
+                self._may_be_spaced and gap > self._least_space(character, style)
+            ):
                 fragment.text += " "
             _extend_fragment(fragment, box, style)
         self._is_spaced = self._may_be_spaced = False
-        self._last = box
+        self._last, self._last_style = box, style
+        if abs(style.baseline - fragment.baseline) <= _SHIFTED * style.size:
+            self._sizes[style.size] += 1
         fragment.text += character
         fragment.characters.append(index)
+
+    def _least_space(self, character: str, style: _FontStyle) -> float:
+        """Return how wide a gap is at least that PDFium takes for a space: the boxes of italic
+        letters reach into it."""
+        assert self._open is not None
+        is_inside = self._open.text[-1].isalpha() and character.isalpha()
+        share = 0.02 if is_inside and style == self._last_style else 0.1
+        return share * self._open.size
+
+    def end_fragment(self) -> None:
+        """Give the fragment that ends here the size of most of its characters."""
+        if self._open is not None and self._sizes:
+            self._open.size = self._sizes.most_common(1)[0][0]
+        self._sizes.clear()
 
     def _goes_on(self, box: Box, style: _FontStyle) -> bool:
         """Return whether a character continues the open fragment."""
@@ -258,7 +317,7 @@ class _TextReader:
         assert before is not None
         size = max(before.size, style.size)
         rise = abs(style.baseline - before.baseline)
-        is_shifted = rise > 0.12 * size
+        is_shifted = rise > _SHIFTED * size
         if rise > 0.65 * size or (is_shifted and 0.9 < style.size / before.size < 1.1):
             return False
         last = self._last
@@ -271,14 +330,44 @@ class _TextReader:
         fragment = self._open
         assert fragment is not None
         rise = fragment.baseline - style.baseline
-        if style.size < 0.9 * fragment.size and abs(rise) > 0.12 * fragment.size:
+        if style.size < 0.9 * fragment.size and abs(rise) > _SHIFTED * fragment.size:
             return character.translate(_RAISED if rise > 0 else _LOWERED)
-        if fragment.size < 0.9 * style.size and abs(rise) > 0.12 * style.size:
+        if fragment.size < 0.9 * style.size and abs(rise) > _SHIFTED * style.size:
             if len(fragment.text) <= 4:
                 fragment.text = fragment.text.translate(_RAISED if rise < 0 else _LOWERED)
                 self._is_spaced |= rise < 0
             fragment.size, fragment.baseline = style.size, style.baseline
         return character
+
+
+def _place_accents(textpage: Any, codes: Sequence[int]) -> dict[int, int]:
+    """Return the codes of letters that have an accent drawn over them, by their indices, and of
+    the accents themselves ``_TAKEN``."""
+    accents = [index for index, code in enumerate(codes) if code in _ACCENTS]
+    if not accents:
+        return {}
+    rectangle = raw.FS_RECTF()
+
+    def box_of(index: int) -> Box:
+        raw.FPDFText_GetLooseCharBox(textpage, index, byref(rectangle))
+        return rectangle.left, rectangle.bottom, rectangle.right, rectangle.top
+
+    middles = sorted(((box[0] + box[2]) / 2, box, k) for k in accents for box in [box_of(k)])
+    places = [middle for middle, _, _ in middles]
+    placed: dict[int, int] = {}
+    for index, code in enumerate(codes):
+        if code > _LAST_CODE or code in _ACCENTS or not chr(code).isalpha():
+            continue
+        left, bottom, right, top = box_of(index)
+        for at in range(bisect_left(places, left), bisect_right(places, right)):
+            _, box, accent = middles[at]
+            near = abs(box[1] - bottom) < 0.4 * (top - bottom)
+            plain = chr(code).translate(_DOTLESS)
+            letter = unicodedata.normalize("NFC", plain + _ACCENTS[codes[accent]])
+            if near and accent not in placed and len(letter) == 1:
+                placed[index], placed[accent] = ord(letter), _TAKEN
+                break
+    return placed
 
 
 def _start_fragment(box: Box, style: _FontStyle) -> Fragment:
@@ -300,12 +389,23 @@ def _extend_fragment(fragment: Fragment, box: Box, style: _FontStyle) -> None:
         fragment.bottom = max(fragment.bottom, style.baseline + 0.2 * style.size)
 
 
+def level_text(text: str) -> str:
+    """Return a text with plain characters in place of raised, lowered and accented ones."""
+    plain = []
+    for character in text.translate(_LEVELLED).translate(_DOTLESS):
+        parts = unicodedata.normalize("NFD", character)
+        is_accented = len(parts) > 1 and unicodedata.combining(parts[1])
+        plain.append(parts[0] if is_accented else character)
+    return "".join(plain).translate(_NO_ACCENTS)
+
+
 def read_content(page: Any) -> PageContent:
     """Return what stands on a page of PDFium's."""
     view = _View(page)
     content = PageContent(view.width, view.height)
     reader = _TextReader(page, view, content)
     reader.read()
+    reader.end_fragment()
     _read_objects(page, view, content)
     counts = Counter({turns: sum(map(_count, some)) for turns, some in reader.by_turns.items()})
     main = counts.most_common(1)[0][0] if counts else 0
@@ -366,7 +466,7 @@ def _read_objects(page: Any, view: _View, content: PageContent) -> None:
             content.vertical_rules.append(box)
         elif sides > _RECTANGLE:
             content.shapes.append(box)
-        elif not sides and width > 8 and height > 8:
+        elif not sides and min(width, height) > 8 and max(width, height) > _BOX:
             content.horizontal_rules += [(left, y, right, y) for y in (top, bottom)]
             content.vertical_rules += [(x, top, x, bottom) for x in (left, right)]
 

@@ -8,7 +8,8 @@ instead."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from statistics import median
@@ -26,16 +27,25 @@ _MOST_DEPTH = 12
 _MOST_TABLES = 60
 _ROW_CELLS = 3
 """Texts apart on one line that are a row of their own."""
+BULLETS = "•‣◦▪▫●○■□◆◇⁃∙·–—*➢➤✓✔❖\ufffd\ue000-\uf8ff"
+"""Characters that begin an item, as a regular expression's class: with them those of symbol fonts
+(private use), and those of fonts that don't say what they are."""
 _MARK = re.compile(
-    r"(?:[•‣◦▪▫●○■□◆◇⁃∙–—*➢➤✓✔❖-]|\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,5})[.)]|\d+(?:\.\d+){2,}\.?|\.\d{1,2})$"
+    rf"(?:[{BULLETS}-]|"
+    r"\(?(?:\d{1,3}|[a-zA-Z]|[ivx]{1,5})[.)]|\d+(?:\.\d+){2,}\.?|\.\d{1,2})$"
 )
 _MARK_EMS = 8
 """The gap behind an item's bullet or number, in font sizes, at most."""
+_LONG_LINE = 30
+"""Characters of a line that is running text rather than a label."""
+_MOST_CELL_LINES = 8
+"""Lines of a cell above which it is a text of its own rather than a value."""
 
 
 @dataclass(slots=True)
 class Line:
-    """A line of text, with the left and the right end of the column that it stands in."""
+    """A line of text, with the left and the right end of the column that it stands in;
+    ``leftward`` states whether it is read from right to left."""
 
     fragments: list[Fragment]
     left: float
@@ -50,10 +60,26 @@ class Line:
     column: tuple[int, float, float] = (0, 0.0, 0.0)
     confidence: float = 1.0
     sideways: bool = False
+    leftward: bool = False
 
     @property
     def box(self) -> Box:
         return self.left, self.top, self.right, self.bottom
+
+    @property
+    def start(self) -> float:
+        """How far the line's beginning is from the page's edge at which lines begin."""
+        return -self.right if self.leftward else self.left
+
+    @property
+    def end(self) -> float:
+        """The line's end, on the same scale as ``start``."""
+        return -self.left if self.leftward else self.right
+
+    @property
+    def column_end(self) -> float:
+        """The end of the column that the line stands in, on the same scale."""
+        return -self.column[1] if self.leftward else self.column[2]
 
 
 @dataclass(slots=True)
@@ -86,8 +112,19 @@ class PageImage:
     labels: tuple[Line, ...] = ()
 
 
+@dataclass(slots=True)
+class _TextGrid:
+    """A grid drawn around texts of many lines; each of its cells is read like a page."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+    cells: list[list[Fragment]]
+
+
 PlacedItem = Line | TableGrid | PageImage
-_Element = Fragment | TableGrid | PageImage
+_Element = Fragment | TableGrid | PageImage | _TextGrid
 
 
 def arrange_page(content: PageContent, pictures: Sequence[PageImage] = ()) -> list[PlacedItem]:
@@ -118,6 +155,7 @@ class _Arrangement:
 
     def __init__(self, first: int = 0) -> None:
         self._columns = first
+        self._behind: Set[int] = frozenset()
 
     def arrange(
         self,
@@ -128,13 +166,14 @@ class _Arrangement:
         if len(fragments) > _MOST_FRAGMENTS:
             return list(self._place_lines(list(fragments), _lines_as_drawn))
         elements: list[_Element] = [*_attach_marks(fragments), *pictures]
+        self._behind = _find_behind(fragments, pictures)
         if content is not None:
             elements = _take_ruled_tables(elements, content)
         return self._order(elements, 0)
 
     def _order(self, elements: list[_Element], depth: int) -> list[PlacedItem]:
         for _ in range(_MOST_TABLES if depth < _MOST_DEPTH else 0):
-            division = _find_division(elements)
+            division = _find_division(elements, self._behind)
             if isinstance(division, TableGrid):
                 elements = _replace_by_table(elements, division)
             elif division is None:
@@ -160,14 +199,19 @@ class _Arrangement:
         for line in lines:
             line.column = self._columns, left, right
         others = [element for element in elements if not isinstance(element, Fragment)]
-        items: list[PlacedItem] = []
+        items: list[PlacedItem | _TextGrid] = []
         for row in rows:
             cells = [[line] for line in row]
             items += row if len(row) < _ROW_CELLS else [_bounded_table([cells], (), ())]
         for other in sorted(others, key=lambda element: element.top):
             below = (k for k, item in enumerate(items) if item.top > other.top + 1)
             items.insert(next(below, len(items)), other)
-        return items
+        return list(chain.from_iterable(map(self._open_grid, items)))
+
+    def _open_grid(self, item: PlacedItem | _TextGrid) -> Sequence[PlacedItem]:
+        if not isinstance(item, _TextGrid):
+            return [item]
+        return [placed for cell in item.cells for placed in self._order([*cell], 0)]
 
 
 # --- lines --------------------------------------------------------------------------------------
@@ -176,7 +220,8 @@ class _Arrangement:
 def make_line(fragments: Iterable[Fragment]) -> Line:
     """Return the line of fragments on one baseline."""
     parts = sorted(fragments, key=lambda part: part.left)
-    if _reads_leftward(parts):
+    leftward = _reads_leftward(parts)
+    if leftward:
         parts.reverse()
     main = max(parts, key=lambda part: (len(part.text), part.size))
     text = parts[0].text
@@ -196,11 +241,29 @@ def make_line(fragments: Iterable[Fragment]) -> Line:
         all(part.bold for part in parts),
         all(part.monospaced for part in parts),
         confidence=min(part.confidence for part in parts),
+        leftward=leftward,
     )
 
 
+def _find_behind(fragments: Sequence[Fragment], pictures: Sequence[PageImage]) -> set[int]:
+    """Return the identities of pictures that running text is drawn on."""
+    texts = [part for part in fragments if len(part.text) > _LONG_LINE]
+    return {
+        id(picture)
+        for picture in pictures
+        if any(
+            picture.left < _middle(part) < picture.right
+            and picture.top < part.baseline < picture.bottom
+            for part in texts
+        )
+    }
+
+
 def _attach_marks(fragments: Sequence[Fragment]) -> list[Fragment]:
-    """Return fragments, each bullet or number of an item joined to the text behind the gap."""
+    """Return fragments, each bullet or number of an item joined to the text behind the gap.
+
+    A number at the right end of a column is an equation's."""
+    ends = Counter(round(part.right) for part in fragments if len(part.text) > _LONG_LINE)
     joined: list[Fragment] = []
     for group in group_baselines(fragments):
         group.sort(key=lambda part: part.left)
@@ -211,7 +274,8 @@ def _attach_marks(fragments: Sequence[Fragment]) -> list[Fragment]:
                 mark = None
                 continue
             joined.append(part)
-            mark = part if _MARK.match(part.text) else None
+            is_at_end = sum(ends[round(part.right) + k] for k in (-1, 0, 1)) > 1
+            mark = part if _MARK.match(part.text) and not is_at_end else None
     return joined
 
 
@@ -258,7 +322,8 @@ def _visual_lines(fragments: Sequence[Fragment]) -> list[list[Line]]:
             if part.left - before.right > _APART_EMS * max(before.size, part.size):
                 row.append(make_line(group[start:place]))
                 start = place
-        lines.append([*row, make_line(group[start:])])
+        row.append(make_line(group[start:]))
+        lines.append(row[::-1] if _reads_leftward(group) else row)
     return lines
 
 
@@ -269,19 +334,24 @@ def _lines_as_drawn(fragments: Sequence[Fragment]) -> list[list[Line]]:
 # --- columns ------------------------------------------------------------------------------------
 
 
-def _find_division(elements: list[_Element]) -> TableGrid | list[list[_Element]] | None:
+def _find_division(
+    elements: list[_Element], behind: Set[int]
+) -> TableGrid | list[list[_Element]] | None:
     """Return a table to take out, or the parts above, left of, right of and below a gutter; None
-    where the elements stand in one column."""
+    where the elements stand in one column. A gutter may run over pictures ``behind`` text."""
     fragments = [element for element in elements if isinstance(element, Fragment)]
     gaps = _find_gaps(fragments)
     if len(gaps) < 2:
         return None
-    runs = sorted(_gutter_runs(elements, gaps), key=lambda run: (-run[1], -run[2], run[0]))
+    solid = [element for element in elements if id(element) not in behind]
+    runs = sorted(_gutter_runs(solid, gaps), key=lambda run: (-run[1], -run[2], run[0]))
     for at, _, _, top, bottom in runs[:8]:
         inside = [e for e in elements if e.top >= top and e.bottom <= bottom]
         sides = [[e for e in inside if _middle(e) < at], [e for e in inside if _middle(e) >= at]]
         texts = [[e for e in side if isinstance(e, Fragment)] for side in sides]
         if _are_columns(*texts):
+            if _reads_leftward([*texts[0], *texts[1]]):
+                sides.reverse()
             above = [e for e in elements if e.top < top and e.bottom <= bottom]
             held = {id(e) for part in (above, *sides) for e in part}
             below = [e for e in elements if id(e) not in held]
@@ -442,11 +512,14 @@ def _make_rows(lines: _FragmentLines) -> TableGrid | None:
     lines = lines[filled[0] : filled[-1] + 1]
     edges = _column_edges(lines)
     width = len(edges) + 1
+    leftward = _reads_leftward([*chain(*lines)])
     rows: list[list[list[Line]]] = []
     pitch = min((b[0].baseline - a[0].baseline for a, b in pairwise(lines)), default=0.0)
     before = lines[0][0].baseline
     for line in lines:
         cells = _divide_line(line, edges)
+        if leftward:
+            cells.reverse()
         is_near = line[0].baseline - before <= 1.25 * pitch
         before = line[0].baseline
         if rows and is_near and _continues_row(rows[-1], cells):
@@ -547,9 +620,25 @@ def _take_ruled_tables(elements: list[_Element], content: PageContent) -> list[_
             and xs[0] - 2 < _middle(element) < xs[-1] + 2
             and ys[0] - 2 < (element.top + element.bottom) / 2 < ys[-1] + 2
         ]
-        if table := _make_ruled_table(inside, xs, ys):
+        table = _make_ruled_table(inside, xs, ys)
+        if table and _holds_texts(table):
+            cells = [
+                [part for line in cell for part in line.fragments]
+                for row in table.rows
+                for cell in row
+            ]
+            held = {id(part) for part in inside}
+            elements = [element for element in elements if id(element) not in held]
+            elements.append(_TextGrid(*table.box, cells))
+        elif table:
             elements = _replace_by_table(elements, table)
     return elements
+
+
+def _holds_texts(table: TableGrid) -> bool:
+    """Return whether most lines of a table stand in cells of many lines."""
+    counts = [len(cell) for row in table.rows for cell in row]
+    return sum(count for count in counts if count > _MOST_CELL_LINES) > 0.5 * sum(counts)
 
 
 def _make_ruled_table(
@@ -561,6 +650,8 @@ def _make_ruled_table(
         bands[min(max(sum(edge <= y for edge in ys) - 1, 0), len(bands) - 1)].append(part)
     edges = xs[1:-1]
     rows = [row for band in bands for row in _divide_band(band, edges)]
+    if _reads_leftward(fragments):
+        rows = [row[::-1] for row in rows]
     cells = sum(bool(cell) for row in rows for cell in row)
     if len(rows) < 2 or cells < max(3, 0.25 * len(rows) * (len(edges) + 1)):
         return None
@@ -569,11 +660,15 @@ def _make_ruled_table(
 
 def _divide_band(band: Sequence[Fragment], edges: Sequence[float]) -> list[list[list[Line]]]:
     """Return the rows between two horizontal rules: one, or one for each line where every line
-    has a cell in the first column and another."""
+    has a cell in the first column and another, and not all columns are prose."""
     lines = [_divide_line(line, edges) for line in group_baselines(band)]
     if not lines:
         return []
-    if len(lines) > 2 and all(cells[0] and sum(map(bool, cells)) > 1 for cells in lines):
+    columns = [
+        [line.fragments for cells in lines for line in cells[k]] for k in range(len(lines[0]))
+    ]
+    is_full = all(cells[0] and sum(map(bool, cells)) > 1 for cells in lines)
+    if len(lines) > 2 and is_full and not all(map(_is_prose, columns)):
         return lines
     return [[[line for cells in lines for line in cells[k]] for k in range(len(edges) + 1)]]
 

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
-from tgraph.errors import IngestError
+from tgraph.errors import IngestError, ModelError
 from tgraph.ingest.base import FileLimits
 from tgraph.ingest.pdf_fragments import Fragment
+from tgraph.models.data_packages import import_checked
 
 PACKAGE = "rapidocr-onnxruntime"
+_FILES_SHA256 = "bb012c7f530b6a91310a7ff022896acd0edabea2d6bcdec71654ab65092f2684"
 _DOTS = 150 / 72
 """Pixels of a point: 150 dots an inch, at which print of 8 points is read."""
 _MOST_PIXELS = 4_000_000
@@ -33,14 +35,16 @@ class TextRecogniser:
                 f"Set ingest.memory_mb to {_MEMORY >> 20} or more, or ingest.ocr to false.",
             )
         try:
-            from rapidocr_onnxruntime import RapidOCR
+            package = import_checked("rapidocr_onnxruntime", _FILES_SHA256, f"{PACKAGE}==1.4.4")
         except ImportError:
             raise IngestError(
                 name,
                 "It has pages without text, and text recognition isn't installed.",
                 "Run pip install 'tgraph-rag[ocr]', or set ingest.ocr to false.",
             ) from None
-        self._engine = RapidOCR(intra_op_num_threads=1, inter_op_num_threads=1)
+        except ModelError as error:
+            raise IngestError(name, error.message, error.remedy) from None
+        self._engine = package.RapidOCR(intra_op_num_threads=1, inter_op_num_threads=1)
 
     def recognise(self, page: Any) -> list[Fragment]:
         """Return the lines of text on the image of a page, each with its confidence."""

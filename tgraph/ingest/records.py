@@ -68,7 +68,7 @@ def read_json_lines(data: bytes, name: str, limits: FileLimits) -> FileContent:
             errors.append(_json_error(name, error, number, error.colno))
         except RecursionError:
             errors.append(IngestError(name, f"Line {number} is nested too deeply to be read."))
-        losses.add("damaged line", "It is no JSON.", place=f"line {number}")
+        losses.add("damaged line", "it is no JSON", place=f"line {number}")
     if errors and not records:
         raise errors[0]
     content = _render_records(name, records)

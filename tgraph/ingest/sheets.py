@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice, product
 
 from tgraph.ingest.blocks import LossList, PageBuilder
-from tgraph.ingest.table_shape import find_tables
+from tgraph.ingest.table_shape import MergedLine, find_tables
 from tgraph.ingest.table_values import read_number
 from tgraph.ingest.tables import add_table
 
-HIDDEN = "It is hidden in the file."
+HIDDEN = "it is hidden in the file"
+_REPEATS = 20
+"""How many cells a sheet may get from merged cells for each cell that it has."""
 
 
 @dataclass(slots=True)
 class Sheet:
     """A sheet: its name, the texts of its cells by row and column (from 1), the first row and
-    column of merged cells with their last row, what is hidden, comments by cell, and marks of what
-    isn't cells."""
+    column of merged cells with their last row and column, what is hidden, comments by cell, and
+    marks of what isn't cells."""
 
     name: str
     is_hidden: bool = False
     cells: dict[tuple[int, int], str] = field(default_factory=dict)
-    merged: list[tuple[int, int, int]] = field(default_factory=list)
+    merged: list[tuple[int, int, int, int]] = field(default_factory=list)
     hidden_rows: set[int] = field(default_factory=set)
     hidden_columns: set[int] = field(default_factory=set)
     comments: list[tuple[str, str]] = field(default_factory=list)
@@ -55,7 +59,7 @@ def add_sheet(builder: PageBuilder, sheet: Sheet, losses: LossList) -> None:
         builder.add_paragraph(text)
     for kind, description in sheet.marks:
         builder.add_mark(kind, description)
-        losses.add(kind, "It is no text.", place=sheet.name, marked=True)
+        losses.add(kind, "it is no text", place=sheet.name, marked=True)
     for place, text in sheet.comments:
         builder.add_paragraph(f"Comment on {place}: {text}", "comment")
     rows = {row for row, _ in sheet.cells} & sheet.hidden_rows
@@ -67,18 +71,40 @@ def add_sheet(builder: PageBuilder, sheet: Sheet, losses: LossList) -> None:
 def _split_grids(sheet: Sheet) -> list[list[list[str]]]:
     """Return the grids of a sheet: empty columns part tables that stand side by side."""
     cells = {place: text for place, text in sheet.cells.items() if sheet.is_shown(*place)}
-    for row, column, last in sheet.merged:  # each row has the value of a cell that spans several
-        for below in range(row + 1, last + 1):
-            if (row, column) in cells and sheet.is_shown(below, column):
-                cells.setdefault((below, column), cells[row, column])
     if not cells:
         return []
     shown = sorted({column for _, column in cells})
     rows = sorted({row for row, _ in cells})
+    spread, parts = _spread_merged(sheet, cells, rows, shown)
     groups = _column_groups(shown, sheet.hidden_columns)
     if len(groups) > 1 and not all(_is_table(cells, group) for group in groups):
         groups = [shown]
-    return [_grid(cells, rows, group) for group in groups]
+    return [_grid(cells, spread, rows, group, parts) for group in groups]
+
+
+def _spread_merged(
+    sheet: Sheet, cells: dict[tuple[int, int], str], rows: list[int], columns: list[int]
+) -> tuple[dict[tuple[int, int], str], dict[int, bool]]:
+    """Give each row the value of a cell over several rows. Return the values of cells over several
+    columns in the columns behind their first, and of the rows that have a part of a merged cell
+    whether one of these begins above."""
+    spread: dict[tuple[int, int], str] = {}
+    parts: dict[int, bool] = {}
+    budget = _REPEATS * (100 + len(cells))
+    for row, column, last_row, last_column in sheet.merged:
+        text = cells.get((row, column))
+        if text is None:
+            continue
+        below = rows[bisect_left(rows, row) : bisect_right(rows, last_row)]
+        beside = columns[bisect_left(columns, column) : bisect_right(columns, last_column)]
+        for place in islice(product(below, beside), budget):
+            budget -= 1
+            parts[place[0]] = parts.get(place[0], False) or place[0] > row
+            if place[1] == column:
+                cells.setdefault(place, text)
+            else:
+                spread[place] = text
+    return spread, parts
 
 
 def _column_groups(columns: Sequence[int], hidden: set[int]) -> list[list[int]]:
@@ -100,15 +126,22 @@ def _is_table(cells: Mapping[tuple[int, int], str], columns: Sequence[int]) -> b
 
 def _grid(
     cells: Mapping[tuple[int, int], str],
+    spread: Mapping[tuple[int, int], str],
     rows: Sequence[int],
     columns: Sequence[int],
+    parts: Mapping[int, bool],
 ) -> list[list[str]]:
-    """Return lines of cells; a gap in the rows is an empty line."""
+    """Return lines of cells; a gap in the rows is an empty line. ``spread`` has the texts of merged
+    cells in the columns behind their first, ``parts`` the rows that have parts of merged cells."""
     grid: list[list[str]] = []
     before = rows[0]
     for row in rows:
         if row > before + 1:
             grid.append([])
-        grid.append([cells.get((row, column), "") for column in columns])
+        line = [cells.get((row, column), "") for column in columns]
+        behind = [spread.get((row, column), "") for column in columns]
+        filled = [cell or text for cell, text in zip(line, behind, strict=True)]
+        is_merged = row in parts
+        grid.append(MergedLine(line, filled, is_covered=parts[row]) if is_merged else line)
         before = row
     return grid

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby, pairwise
+from itertools import groupby, pairwise, takewhile
 
 from tgraph.ingest.table_columns import is_missing
 from tgraph.ingest.table_values import read_date, read_number, read_unit
@@ -21,6 +21,17 @@ _MOST_HEADS = 4
 _LONGEST_HEAD = 80
 _ROWS_JUDGED = 200
 _SENTENCE_ENDS = (".", "!", "?", "。")
+
+
+class MergedLine(list[str]):
+    """The cells of a line some of whose cells take several columns or lines: the text of each
+    stands in its first column, and in ``spread`` in all of them; ``is_covered`` says whether one
+    of them begins above."""
+
+    def __init__(self, cells: Line, spread: Line, *, is_covered: bool = False) -> None:
+        super().__init__(cells)
+        self.spread = spread
+        self.is_covered = is_covered
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +62,10 @@ def find_tables(grid: Sequence[Line]) -> list[Table]:
             waiting += above
             continue
         before = tables[-1] if tables else None
-        if before is not None and not (above or waiting) and _goes_on(before, lines):
-            before.rows.extend(lines)
+        titles = [*waiting, *above]
+        if before is not None and _goes_on(before, titles, lines):
+            before.rows.extend([*([title] for title in titles), *lines])
+            waiting = []
             continue
         if before is not None and waiting and _are_notes(waiting):
             before.notes.extend(waiting)
@@ -102,11 +115,12 @@ def distinct_names(names: Sequence[str]) -> list[str]:
 
 def join_heads(heads: Sequence[Line]) -> list[str]:
     """Return the columns' names of a head of several lines, a cell over several columns read as
-    the head of each."""
+    the head of each; where no cells are merged, a cell before empty ones is one."""
     width = max(map(len, heads))
-    padded = [[*map(collapse_whitespace, line), *[""] * (width - len(line))] for line in heads]
-    for upper, lower in pairwise(padded):
-        for column in range(1, width):
+    spread = [line.spread if isinstance(line, MergedLine) else line for line in heads]
+    padded = [[*map(collapse_whitespace, line), *[""] * (width - len(line))] for line in spread]
+    for head, (upper, lower) in zip(heads, pairwise(padded), strict=False):
+        for column in range(1, 0 if isinstance(head, MergedLine) else width):
             if not upper[column] and lower[column] and upper[column - 1] and lower[column - 1]:
                 upper[column] = upper[column - 1]
     if len(padded) > 1 and _are_units(padded[-1]):
@@ -148,10 +162,25 @@ def _read_table(titles: list[str], lines: list[Line]) -> Table:
     return Table(list(titles), heads, distinct_names(names), rows)
 
 
-def _goes_on(table: Table, lines: list[Line]) -> bool:
-    """Return whether lines below an empty line are rows of the table above it."""
+def _goes_on(table: Table, titles: Sequence[str], lines: list[Line]) -> bool:
+    """Return whether lines below an empty line are rows of the table above it, where a title
+    stands above them the rows of a section of it."""
     width = max(len(_trim(line)) for line in (table.rows or table.heads)[:_ROWS_JUDGED])
-    return max(len(_trim(line)) for line in lines) <= width and not _first_typed_head(lines)
+    if max(len(_trim(line)) for line in lines) > width or _first_typed_head(lines):
+        return False
+    return not titles or (len(titles) == 1 and _is_section(table, titles[0], lines))
+
+
+def _is_section(table: Table, title: str, lines: list[Line]) -> bool:
+    """Return whether lines without a head have values in the same columns as a table with one."""
+    if not table.heads or is_note(title) or _count_heads(lines):
+        return False
+    columns = range(len(table.names))
+    values, others = (
+        {column for column in columns if _is_value_column(rows, column)}
+        for rows in (table.rows, lines)
+    )
+    return bool(values) and values == others
 
 
 def _trim(line: Line) -> Line:
@@ -165,12 +194,22 @@ def _count_heads(lines: Sequence[Line]) -> int:
     """Return how many lines at the beginning are the head."""
     if len(lines) < 2 or not _may_be_head(lines[0]) or _is_row_of_periods(lines):
         return 0
+    if merged := _count_merged_heads(lines):
+        return merged
     count = _first_typed_head(lines)
     if not count:
         return int(_may_be_only_head(lines))
     while count < min(_MOST_HEADS, len(lines) - 1) and _continues_head(lines, count):
         count += 1
     return count
+
+
+def _count_merged_heads(lines: Sequence[Line]) -> int:
+    """Return how many lines a head has whose cells are merged down to its last line, which stands
+    above values; 0 for another head."""
+    words = list(takewhile(_may_be_head, lines[:-1]))
+    covered = [at for at, x in enumerate(words) if isinstance(x, MergedLine) and x.is_covered]
+    return covered[-1] + 1 if covered and _has_typed_head(lines[covered[-1] :]) else 0
 
 
 def _first_typed_head(lines: Sequence[Line]) -> int:
@@ -191,7 +230,7 @@ def _may_be_head(line: Line) -> bool:
     return bool(cells) and all(
         len(cell) <= _LONGEST_HEAD
         and (_is_period(cell) or not _is_value(cell))
-        and not cell.endswith(_SENTENCE_ENDS[:1])
+        and not (cell.endswith(_SENTENCE_ENDS[:1]) and len(cell.split()) > 1)
         for cell in cells
     )
 

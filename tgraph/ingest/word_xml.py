@@ -21,7 +21,14 @@ from tgraph.ingest.word_drawings import (
     set_style,
 )
 from tgraph.ingest.word_package import MC, A, W, WordPackage
-from tgraph.ingest.word_styles import ListNumbers, StyleSheet, read_level, read_switch, read_value
+from tgraph.ingest.word_styles import (
+    BULLET,
+    ListNumbers,
+    StyleSheet,
+    read_level,
+    read_switch,
+    read_value,
+)
 from tgraph.rendering import collapse_whitespace
 
 HEADING_STYLE = "readingHeading"
@@ -184,34 +191,37 @@ class _Simplifier:
         for run in list(paragraph.iterchildren(f"{W}r")):
             if not _is_written(run):
                 self._simplify_run(run, name)
-        if properties is None and name is None and style.level is None and not style.list_number:
-            return
-        if name and name.startswith("reading"):
+        is_plain = not (name or properties is not None or style.level or style.list_number)
+        if is_plain or (name and name.startswith("reading")):
             return
         level = read_level(properties, style.level)
         text = "".join(text.text or "" for text in paragraph.iter(f"{W}t"))
-        label, depth = self._number_paragraph(properties, name) if text.strip() else ("", 0)
+        label, depth = self._number_paragraph(paragraph, properties, name)
+        number = "" if label == BULLET else label
         if properties is not None:
             paragraph.remove(properties)
-        if style.is_contents:
+        if not text.strip():
+            paragraph.extend([make_run(number)] if number and _is_alone(paragraph) else [])
+        elif style.is_contents:
             set_style(paragraph, DISPLAY_STYLE)
         elif level is not None and len(text) <= _LONGEST_HEADING:
             set_style(paragraph, f"{HEADING_STYLE}{min(level, 6)}")
-            if label and label != "-":
-                _insert_run(paragraph, make_run(f"{label} "))
+            if number:
+                _insert_run(paragraph, make_run(f"{number} "))
         elif label:
             set_style(paragraph, f"{ITEM_STYLE}{min(depth, _DEEPEST_ITEM)}")
             _insert_run(paragraph, make_run(label, LABEL_STYLE))
 
     def _number_paragraph(
-        self, properties: etree._Element | None, name: str | None
+        self, paragraph: etree._Element, properties: etree._Element | None, name: str | None
     ) -> tuple[str, int]:
-        """Return label and level of a paragraph of a list; no label for other paragraphs."""
+        """Return label and level of a paragraph of a list, which counts also where the paragraph
+        is empty; no label for other paragraphs."""
         style = self._styles.find_style(name)
         number = read_value(properties, "numPr/numId") or style.list_number
         depth = read_value(properties, "numPr/ilvl") or ""
         level = int(depth) if depth.isascii() and depth.isdigit() else style.list_level
-        if not number or number == "0":
+        if not number or number == "0" or _is_covered(paragraph):
             return "", 0
         return self._numbers.number_paragraph(number, level, name)
 
@@ -346,8 +356,9 @@ def _simplify_content(run: etree._Element) -> None:
             text = etree.Element(f"{W}t")
             text.text = f"{base}({above})" if above else base
             run.replace(element, text)
-        elif element.tag == f"{W}cr":
+        elif element.tag in (f"{W}cr", f"{W}br"):
             element.tag = f"{W}br"
+            element.attrib.clear()  # words at a break of pages or columns stand apart too
         elif element.tag == f"{W}ptab":
             element.tag = f"{W}tab"
         elif element.tag == f"{W}sym" and not re.fullmatch(
@@ -359,6 +370,20 @@ def _simplify_content(run: etree._Element) -> None:
 def _is_written(run: etree._Element) -> bool:
     """Return whether a run was written by this module or ``word_drawings``."""
     return (read_value(run, "rPr/rStyle") or "").startswith("reading")
+
+
+def _is_covered(paragraph: etree._Element) -> bool:
+    """Return whether a paragraph is in a cell that a merged cell above it covers."""
+    merge = paragraph.getparent().find(f"{W}tcPr/{W}vMerge")
+    return merge is not None and merge.get(f"{W}val") != "restart"
+
+
+def _is_alone(paragraph: etree._Element) -> bool:
+    """Return whether a paragraph is in a table's cell that has no text."""
+    cell = paragraph.getparent()
+    return cell.tag == f"{W}tc" and not any(
+        text.text and text.text.strip() for text in cell.iter(f"{W}t")
+    )
 
 
 def _insert_run(paragraph: etree._Element, run: etree._Element) -> None:

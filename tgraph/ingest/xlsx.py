@@ -12,6 +12,7 @@ from tgraph.errors import IngestError
 from tgraph.ingest.archive import unpack_archive, unreadable_error
 from tgraph.ingest.base import FileContent, FileLimits, error_reason, storable
 from tgraph.ingest.blocks import LossList, PageBuilder
+from tgraph.ingest.inline_text import InlineText
 from tgraph.ingest.number_formats import show_value
 from tgraph.ingest.sheets import Sheet, add_sheet
 from tgraph.model import UnitCount
@@ -21,7 +22,7 @@ _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _PLACE = re.compile(r"([A-Z]{1,3})(\d{1,7})")
 _STRINGS = "xl/sharedStrings.xml"
 _LARGEST_COLUMN = 16_384
-_NO_VALUE = "The file has no value of it; open and save it in a spreadsheet program."
+_NO_VALUE = "the file has no value of it; open and save it in a spreadsheet program"
 
 
 def read_xlsx(data: bytes, name: str, limits: FileLimits) -> FileContent:
@@ -38,7 +39,7 @@ def read_xlsx(data: bytes, name: str, limits: FileLimits) -> FileContent:
 
     losses, builder = LossList(), PageBuilder()
     try:
-        workbook = openpyxl.load_workbook(package, read_only=True, data_only=True)
+        workbook = openpyxl.load_workbook(package, read_only=True, data_only=True, rich_text=True)
         counts = [0, 0, 0]
         with ZipFile(package) as archive:
             for sheet, in_file in _read_sheets(archive, workbook, losses):
@@ -77,7 +78,8 @@ def _read_sheets(archive: ZipFile, workbook: Any, losses: LossList) -> Iterator[
         worksheet.reset_dimensions()
         for row in worksheet.iter_rows():
             for cell in row:
-                text = show_value(cell.value, cell.number_format) if cell.value is not None else ""
+                value = _write_runs(cell.value) if isinstance(cell.value, list) else cell.value
+                text = show_value(value, cell.number_format)
                 if text.strip():
                     sheet.cells[cell.row, cell.column] = text
         with archive.open(path) as part:
@@ -87,6 +89,17 @@ def _read_sheets(archive: ZipFile, workbook: Any, losses: LossList) -> Iterator[
         yield sheet, in_file
     for title in sorted(charts):
         yield Sheet(title, marks=[("chart", "")]), 0
+
+
+def _write_runs(runs: list[Any]) -> str:
+    """Return the text of runs with their own fonts, superscripts as they are in other formats."""
+    text = InlineText()
+    for run in runs:
+        start = len(text)
+        text.add(str(run))
+        if not isinstance(run, str) and run.font.vertAlign == "superscript":
+            text.close_superscript(start, is_reference=False)
+    return text.take_lines()
 
 
 def _blank_strings(archive: ZipFile) -> set[str]:
@@ -124,9 +137,8 @@ def _read_layout(events: Any, sheet: Sheet, blank: set[str]) -> tuple[int, int]:
             sheet.hidden_columns.update(range(int(element.get("min")), last + 1))
         elif tag == "mergeCell":
             first, _, last_cell = element.get("ref", "").partition(":")
-            (row, column), (last_row, _) = _cell_place(first), _cell_place(last_cell or first)
-            if last_row > row:
-                sheet.merged.append((row, column, last_row))
+            place, last_place = _cell_place(first), _cell_place(last_cell or first)
+            sheet.merged.append((*place, *last_place))
     return in_file, unknown
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 
 from lxml import etree
 
@@ -11,14 +13,22 @@ from tgraph.errors import IngestError
 from tgraph.ingest.archive import unreadable_error
 from tgraph.ingest.base import FileContent, FileLimits, error_reason
 from tgraph.ingest.blocks import LossList, PageBuilder
+from tgraph.ingest.html import parse_markup
 from tgraph.ingest.html_blocks import add_html_blocks
-from tgraph.ingest.html_selection import ContentSelection
+from tgraph.ingest.html_selection import REASONS, ContentSelection, select_content
 from tgraph.ingest.jats import JatsConverter, is_jats
 from tgraph.ingest.unit_counts import compare_characters, count_characters
-from tgraph.ingest.xml_tree import XmlConverter, attribute, plain_text, read_texts
-from tgraph.model import UnitCount
+from tgraph.ingest.xml_tree import MARKUP, XmlConverter, attribute, plain_text, read_texts
+from tgraph.ingest.xml_vocabulary import XmlVocabulary, holds_text, remove_wrappers
+from tgraph.model import Page, UnitCount
 
 _RDF = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}RDF"
+_MOST_NAMES = 5
+_PAUSES = (".", "!", "?", ":", ";", ",", "。")
+_FEWEST_BROKEN, _BROKEN_SHARE = 3, 0.1
+_MARKUP = re.compile(
+    r"</(?:p|div|span|a|b|i|em|strong|table|ul|ol|li|td|font|h[1-6])\s{0,9}>|<br\s{0,9}/?>", re.I
+)
 _XHTML = "{http://www.w3.org/1999/xhtml}html"
 
 
@@ -39,7 +49,10 @@ def read_xml(data: bytes, name: str, limits: FileLimits) -> FileContent:
 
         return read_html(data, name, limits)
     losses = LossList()
-    converter = JatsConverter(losses) if is_jats(root) else XmlConverter(losses)
+    remove_wrappers(root)
+    _open_markup(root, name, losses)
+    vocabulary = XmlVocabulary(root)
+    converter = (JatsConverter if is_jats(root) else XmlConverter)(losses, vocabulary)
     tree = etree.Element("body")
     converter.convert(root, tree, 1)
     builder = PageBuilder()
@@ -50,21 +63,65 @@ def read_xml(data: bytes, name: str, limits: FileLimits) -> FileContent:
     kind = "JATS" if isinstance(converter, JatsConverter) else "generic XML"
     metadata = {"language": attribute(root, "lang")} if attribute(root, "lang") else {}
     title = ""
-    left: Counter[str] = Counter()
+    left = converter.left
     if isinstance(converter, JatsConverter):
         metadata |= converter.metadata
         title = converter.title
-        left = _count_metadata(root, page.text)
+        left = left + _count_metadata(root, page.text)
         fields = (plain_text(e) for f in _fronts(root) for e in f.iter() if not len(e))
         count = sum(bool(text) and text not in page.text for text in fields)
         reason = "identifiers, numbers and roles aren't the article's text"
         losses.add("field of metadata", reason, count=count)
+    _warn_of_doubts(vocabulary, page, losses)
     units = [compare_characters(count_characters(read_texts(root)), page.text, left)]
     if converter.formulas:
         units.append(UnitCount("formulas", converter.formulas, converter.read_formulas))
     title = title or (page.headings[0].text if page.headings else "")
     report = losses.report(f"lxml {etree.__version__} ({kind})", units)
     return FileContent((page,), title, metadata, report)
+
+
+def _open_markup(root: etree._Element, name: str, losses: LossList) -> None:
+    """Put HTML that stands as text in an element, as feeds have it, under the element as a tree,
+    without what nobody sees of it."""
+    for element in list(root.iter("*")):
+        text = element.text or ""
+        if len(element) or holds_text(element) or not _MARKUP.search(text):
+            continue
+        try:
+            markup = parse_markup(text, name)
+        except IngestError:
+            continue  # nested too deeply: the text stays as it is
+        if markup is None:
+            continue
+        left_out = select_content(markup, with_furniture=True).left_out
+        for part, kind in left_out.items():
+            if kind and "".join(part.itertext()).strip():
+                losses.add(kind, REASONS[kind])
+            part.clear(keep_tail=True)
+        markup.tag = MARKUP
+        element.text = None
+        element.append(markup)
+
+
+def _warn_of_doubts(vocabulary: XmlVocabulary, page: Page, losses: LossList) -> None:
+    """Warn where elements may have been read as blocks that are parts of a sentence."""
+    if vocabulary.doubtful:
+        names = ", ".join(sorted(vocabulary.doubtful)[:_MOST_NAMES])
+        losses.warn(
+            f"{vocabulary.doubtful.total()} elements in running text ({names}) were read as"
+            " paragraphs: they hold sentences and no text adjoins them on their line."
+        )
+    paragraphs = [page.text[b.start : b.end] for b in page.blocks if b.kind == "prose"]
+    broken = sum(
+        text[0].islower() and not before.endswith(_PAUSES) and len(text.split()) > 1
+        for before, text in pairwise(paragraphs)
+    )
+    if broken > _FEWEST_BROKEN and broken > _BROKEN_SHARE * len(paragraphs):
+        losses.warn(
+            f"{broken} of {len(paragraphs)} paragraphs begin within a sentence: elements of"
+            " running text may have been read as paragraphs."
+        )
 
 
 def _count_metadata(root: etree._Element, text: str) -> Counter[str]:

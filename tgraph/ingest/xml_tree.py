@@ -2,55 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
 from html.entities import html5
+from itertools import chain, groupby
 
 from lxml import etree
 
 from tgraph.ingest.base import split_words
 from tgraph.ingest.blocks import LossList
 from tgraph.ingest.equations import convert_mathml
-from tgraph.ingest.html_blocks import LABEL, MARK, NOTE
+from tgraph.ingest.html_blocks import COMMENT, LABEL, MARK, NOTE
+from tgraph.ingest.unit_counts import count_characters
+from tgraph.ingest.xml_vocabulary import (
+    CELLS,
+    CODE,
+    FORMATS,
+    ITEMS,
+    LISTS,
+    NOTES,
+    PARAGRAPHS,
+    ROWS,
+    TABLES,
+    TEXT_NAMES,
+    TITLES,
+    XmlVocabulary,
+    folded_name,
+    has_text,
+    local_name,
+)
 from tgraph.rendering import collapse_whitespace
 
-_INLINE = {
-    **dict.fromkeys(("sup", "superscript"), "sup"),
-    **dict.fromkeys(("sub", "subscript"), "sub"),
-    **dict.fromkeys(("strike", "s", "del"), "s"),
-    **dict.fromkeys(("br", "break", "lb", "sbr"), "br"),
-    **dict.fromkeys(("q", "quote"), "q"),
-}
-_LISTS = {
-    **dict.fromkeys(("list", "itemizedlist", "simplelist", "ul", "listBibl"), "ul"),
-    **dict.fromkeys(("orderedlist", "procedure", "ol"), "ol"),
-}
-_ITEMS = split_words("list-item listitem item li step member")
-_TITLES = split_words("title head heading subtitle bridgehead")
-_CODE = split_words("preformat programlisting screen literallayout synopsis pre eg")
-_PARAGRAPHS = split_words("p para simpara ab l v line verse-line")
-_NOTES = split_words("fn footnote note")
-_IMAGES = split_words("graphic inline-graphic imagedata img inlinegraphic media")
+_IMAGES = split_words("graphic inline-graphic imagedata img image inlinegraphic media emi")
+_DESCRIPTIONS = split_words("alt-text long-desc alt")
 _FORMULAS = split_words("disp-formula inline-formula formula math tex-math equation inlineequation")
-_TABLES = split_words("table tgroup oasis-table informaltable")
-_CELLS = split_words("td th entry cell")
-_ROWS = split_words("tr row")
-_BLOCKS = (
-    _ITEMS | _TITLES | _CODE | _PARAGRAPHS | _TABLES | _LISTS.keys()
-    | split_words(
-        "sec chapter div fig figure table-wrap disp-formula disp-quote blockquote abstract"
-        " boxed-text caption variablelist def-list supplementary-material verse-group speech"
-    )
-)  # fmt: skip
+_TERMS = split_words("dt term label glossterm pt")
+_DEFINITIONS = split_words("dd listitem def glossdef item pd")
+_DEFINITION_LISTS = split_words("dl variablelist def-list glosslist parml")
+_ENTRIES = split_words("dlentry varlistentry def-item glossentry plentry")
+_UNSEEN = split_words("indexterm")
+_COMMENTS = split_words("remark draft-comment required-cleanup")
+_REFERENCES = split_words("xref ref link")
+_NAMELESS = TITLES | split_words("speaker stage trailer byline shortdesc abstract summary")
+_CITATIONS = split_words("biblstruct biblioentry biblfull")
+_PEOPLE = split_words("author editor persname personname name respstmt")
 _LONGEST_VALUE = 200
+_MOST_COLUMNS = 12
 _TEX_BODY = (r"\begin{document}", r"\end{document}")
+_ISO_GREEK = {
+    pair[:-1]: pair[-1]
+    for pair in split_words(
+        "aα bβ gγ dδ eε zζ eeη thθ iι kκ lλ mμ nν xξ oο pπ rρ sfς sσ tτ uυ phφ khχ psψ ohω"
+    )
+}
+MARKUP = "reading-markup"
+"""An element that holds HTML as a tree."""
 OPAQUE = split_words("math tex-math")
 """Elements whose text is written as an equation."""
-
-
-def local_name(element: etree._Element) -> str:
-    """Return an element's name without its namespace; empty for comments, instructions and
-    entities."""
-    return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
 
 
 def attribute(element: etree._Element, name: str) -> str:
@@ -61,6 +70,13 @@ def attribute(element: etree._Element, name: str) -> str:
     return ""
 
 
+def name_entity(entity: etree._Entity) -> str:
+    """Return the character of an entity of HTML or of ISO 8879's Greek; empty for others."""
+    letters = entity.name.removesuffix("gr")
+    greek = _ISO_GREEK.get(letters.lower(), "") if entity.name.endswith("gr") else ""
+    return (greek.upper() if letters[:1].isupper() else greek) or html5.get(f"{entity.name};", "")
+
+
 def read_texts(element: etree._Element) -> Iterator[str]:
     """Yield the texts below an element, without those of formulas; an entity is what it names."""
     yield element.text or ""
@@ -68,7 +84,7 @@ def read_texts(element: etree._Element) -> Iterator[str]:
         if name := local_name(child):
             yield from () if name in OPAQUE else read_texts(child)
         elif isinstance(child, etree._Entity):
-            yield html5.get(f"{child.name};", "")
+            yield name_entity(child)
         yield child.tail or ""
 
 
@@ -99,29 +115,19 @@ class XmlConverter:
     names_values = True
     """Whether a short value that stands alone is written under its element's name."""
 
-    def __init__(self, losses: LossList) -> None:
+    def __init__(self, losses: LossList, vocabulary: XmlVocabulary) -> None:
         self.losses = losses
+        self.vocabulary = vocabulary
         self.formulas = self.read_formulas = 0
+        self.left: Counter[str] = Counter()
         self._notes: list[tuple[str, etree._Element]] = []
         self._note_count = 0
 
     def convert(self, source: etree._Element, target: etree._Element, level: int) -> None:
         """Append an element's HTML to ``target``; ``level`` is that of the headings in it."""
-        name = local_name(source)
-        if name in _FORMULAS and self._add_formula(source, name, target):
-            return
-        if name in _TABLES and _has_rows(source):
-            self._add_table(source, target, level)
-        elif name in _IMAGES:
-            self._add_image(source, target)
-        elif name in _NOTES and (name != "note" or _is_inline(source)):
-            self._add_note(source, target, level)
-        elif name == "alternatives":
-            table = (e for e in source if local_name(e) in _TABLES)
-            chosen = next(table, source[0] if len(source) else None)
-            if chosen is not None and local_name(chosen):
-                self.convert(chosen, target, level)
-        else:
+        name = folded_name(source)
+        add = _CONVERTERS.get(name)
+        if add is None or not add(self, source, target, level):
             self._convert_by_content(source, name, target, level)
 
     def convert_content(self, source: etree._Element, target: etree._Element, level: int) -> None:
@@ -129,6 +135,8 @@ class XmlConverter:
         append_text(target, source.text)
         for child in source:
             if local_name(child):
+                if self.vocabulary.adjoins_part(child):
+                    append_text(target, " ")
                 self.convert(child, target, level)
             elif isinstance(child, etree._Entity):
                 self._add_entity(child, target)
@@ -137,43 +145,104 @@ class XmlConverter:
     def _convert_by_content(
         self, source: etree._Element, name: str, target: etree._Element, level: int
     ) -> None:
-        if name in _TITLES and not _is_inline(source):
+        is_inline = self.vocabulary.is_inline(source)
+        if name in TITLES and not is_inline:
             self.convert_content(source, add_element(target, f"h{min(level, 6)}"), level)
-        elif name in _LISTS:
+        elif name in LISTS:
             is_numbered = attribute(source, "list-type") in ("order", "arabic")
-            tag = "ol" if is_numbered or _LISTS[name] == "ol" else "ul"
+            tag = "ol" if is_numbered or LISTS[name] == "ol" else "ul"
             self.convert_content(source, add_element(target, tag), level)
-        elif name in _ITEMS:
+        elif name in ITEMS:
             self.convert_content(source, add_element(target, "li"), level)
-        elif name in _CODE:
+        elif name in CODE:
             self.convert_content(source, add_element(target, "pre"), level)
-        elif name not in _PARAGRAPHS and _is_inline(source) and name not in _BLOCKS:
-            self.convert_content(source, add_element(target, _INLINE.get(name, "span")), level)
+        elif is_inline:
+            self.convert_content(source, add_element(target, FORMATS.get(name, "span")), level)
         elif self.names_values and _is_value(source, name):
             fields = add_element(target, "dl")
-            add_element(fields, "dt", name)
+            add_element(fields, "dt", local_name(source))
             add_element(fields, "dd", plain_text(source))
-        elif name in _PARAGRAPHS or _has_text(source):
+        elif name in PARAGRAPHS or self.vocabulary.is_running(source):
             self.convert_content(source, add_element(target, "p"), level)
             self._add_waiting_notes(target, level)
         else:
             self._convert_section(source, target, level)
 
     def _convert_section(self, source: etree._Element, target: etree._Element, level: int) -> None:
-        has_title = any(local_name(child) in _TITLES for child in source)
+        children = [child for child in source if local_name(child)]
+        has_title = any(folded_name(child) in TITLES for child in children)
         section = add_element(target, "div")
-        for child in source:
-            is_title = local_name(child) in _TITLES
-            self.convert(child, section, level if is_title or not has_title else level + 1)
+        for _, group in groupby(children, folded_name):
+            run = list(group)
+            if self.names_values and self._are_records(run):
+                self._add_records(run, section, level)
+                continue
+            for child in run:
+                is_title = folded_name(child) in TITLES
+                self.convert(child, section, level if is_title or not has_title else level + 1)
+
+    def _are_records(self, run: Sequence[etree._Element]) -> bool:
+        """Return whether most of the neighbours of one name hold short values under names; a title
+        is a value only where neighbours repeat it."""
+        if len(run) == 1 and (_holds_records(run[0]) or _holds_title(run[0])):
+            return False
+        return 2 * sum(map(self.vocabulary.is_record, run)) > len(run)
+
+    def _add_records(
+        self, run: Sequence[etree._Element], target: etree._Element, level: int
+    ) -> None:
+        """Append neighbouring records: as a table where all have the same values, else each as an
+        item, and one alone as a field."""
+        names = list(dict.fromkeys(local_name(part) for record in run for part in record))
+        is_table = len(run) > 1 and len(names) <= _MOST_COLUMNS and all(map(_is_flat, run))
+        if is_table and all(2 * len(record) > len(names) for record in run):
+            _add_record_table(run, names, target)
+            return
+        for record in run:
+            if not self.vocabulary.holds_values(record):
+                self.convert(record, target, level)
+            elif len(run) == 1:
+                fields = add_element(target, "dl")
+                add_element(fields, "dt", local_name(record))
+                add_element(fields, "dd", _write_record(record))
+            else:
+                item = add_element(add_element(target, "ul"), "li")
+                append_text(item, f"{local_name(record)}: {_write_record(record)}")
+
+    def _add_definitions(self, source: etree._Element, target: etree._Element, level: int) -> bool:
+        """Append a list of terms and what they mean."""
+        if folded_name(source) == "list" and not _is_glossary(source):
+            return False
+        listed = add_element(target, "dl")
+        for child in source.iterchildren("*"):
+            for part in child if folded_name(child) in _ENTRIES else (child,):
+                name = folded_name(part)
+                is_term = name in _TERMS
+                if is_term or name in _DEFINITIONS:
+                    holder = add_element(listed, "dt" if is_term else "dd")
+                    self.convert_content(part, holder, level)
+                elif name:
+                    self.convert(part, listed, level)
+        return True
+
+    def _add_reference(self, source: etree._Element, target: etree._Element, _: int) -> bool:
+        """Append a mark for a reference whose text a program makes of its goal."""
+        if len(source) or plain_text(source) or not self.vocabulary.is_inline(source):
+            return False
+        goals = (attribute(source, name) for name in ("linkend", "href", "target", "keyref", "rid"))
+        if goal := next(filter(None, goals), ""):
+            add_element(target, MARK, f"ref: {goal}")
+            self.losses.add("reference", "its text is made of what it points at", marked=True)
+        return True
 
     def _add_entity(self, entity: etree._Entity, target: etree._Element) -> None:
-        if text := html5.get(f"{entity.name};"):
+        if text := name_entity(entity):
             append_text(target, text)
         else:
             add_element(target, MARK, f"entity: {entity.name}")
             self.losses.add("entity", "entities of a file aren't expanded", marked=True)
 
-    def _add_formula(self, source: etree._Element, name: str, target: etree._Element) -> bool:
+    def _add_formula(self, source: etree._Element, target: etree._Element, _: int) -> bool:
         """Append a formula as an element ``math`` whose text is LaTeX; return whether the element
         holds one."""
         tex = next((e for e in source.iter() if local_name(e) == "tex-math"), None)
@@ -185,30 +254,62 @@ class XmlConverter:
         if not latex and math is not None:
             latex = convert_mathml(math)
         self.read_formulas += bool(latex)
-        is_block = name in ("disp-formula", "equation") or attribute(source, "display") == "block"
+        is_block = attribute(source, "display") == "block"
+        is_block = is_block or folded_name(source) in ("disp-formula", "equation")
         holder = add_element(target, "p") if is_block else target
         add_element(holder, "math").set("alttext", latex)
         label = next((e for e in source if local_name(e) == "label"), None)
         append_text(holder, f" {plain_text(label)}" if label is not None else "")
         return True
 
-    def _add_image(self, source: etree._Element, target: etree._Element) -> None:
+    def _add_image(self, source: etree._Element, target: etree._Element, _: int) -> bool:
+        if not _is_picture(source):
+            return False
         parent = source.getparent()
         near = [*source.iter(), *(parent if parent is not None else ())]
-        described = (e for e in near if local_name(e) in ("alt-text", "long-desc"))
+        described = (e for e in near if folded_name(e) in _DESCRIPTIONS)
         add_element(target, "img").set("alt", plain_text(next(described, None)) or "image")
+        return True
 
-    def _add_note(self, source: etree._Element, target: etree._Element, level: int) -> None:
+    def _add_note(self, source: etree._Element, target: etree._Element, level: int) -> bool:
         """Append a note, behind its paragraph where the note stands in one."""
+        is_inline = self.vocabulary.is_inline(source)
+        if folded_name(source) == "note" and not is_inline:
+            return False
         label = next((e for e in source if local_name(e) == "label"), None)
         text = plain_text(label)
-        if not _is_inline(source):
+        if is_inline:
+            self._note_count += 1
+            text = text or str(self._note_count)
+            add_element(target, "sup", f"[{text}]")
+            self._notes.append((text, source))
+        else:
             self._write_note(text, source, target, level)
-            return
-        self._note_count += 1
-        text = text or str(self._note_count)
-        add_element(target, "sup", f"[{text}]")
-        self._notes.append((text, source))
+        return True
+
+    def _add_alternatives(self, source: etree._Element, target: etree._Element, level: int) -> bool:
+        table = (e for e in source if folded_name(e) in TABLES)
+        chosen = next(table, source[0] if len(source) else None)
+        if chosen is not None and local_name(chosen):
+            self.convert(chosen, target, level)
+        return True
+
+    def _leave_out(self, source: etree._Element, _: etree._Element, __: int) -> bool:
+        self.losses.add("index entry", "it stands in the index, not in the text")
+        self.left.update(count_characters(read_texts(source)))
+        return True
+
+    def _add_comment(self, source: etree._Element, target: etree._Element, level: int) -> bool:
+        self.convert_content(source, add_element(target, COMMENT), level)
+        return True
+
+    def _add_markup(self, source: etree._Element, target: etree._Element, _: int) -> bool:
+        add_element(target, "div").extend(deepcopy(source))
+        return True
+
+    def _add_citation(self, source: etree._Element, target: etree._Element, _: int) -> bool:
+        add_element(target, "p", f"{_join_parts(source)}.")
+        return True
 
     def _add_waiting_notes(self, target: etree._Element, level: int) -> None:
         waiting, self._notes = self._notes, []
@@ -226,30 +327,35 @@ class XmlConverter:
                 self.convert(child, note, level)
             append_text(note, child.tail)
 
-    def _add_table(self, source: etree._Element, target: etree._Element, level: int) -> None:
-        """Append a table of HTML, CALS or TEI; its titles stand above it."""
-        first = [e for e in source if local_name(e) in (*_TITLES, "caption")]
+    def _add_table(self, source: etree._Element, target: etree._Element, level: int) -> bool:
+        """Append a table of HTML, CALS, TEI or DITA; its titles stand above it."""
+        if not _has_rows(source):
+            return False
+        infos = (e for e in source if folded_name(e) in ("info", "blockinfo"))
+        parts = (*source, *chain.from_iterable(infos))
+        first = [e for e in parts if folded_name(e) in (*TITLES, "caption")]
         for title in first:
             self.convert_content(title, add_element(target, "figcaption"), level)
         table = add_element(target, "table")
         part = table
         for row in source.iter():
             name = local_name(row)
-            if name in ("thead", "tbody", "tfoot"):
+            if name in ("thead", "tbody", "tfoot") and not _is_in_cell(row, source):
                 part = add_element(table, name)
-            elif name in _ROWS and not _is_in_cell(row, source):
+            elif name in ROWS and not _is_in_cell(row, source):
                 line = add_element(part, "tr")
-                is_head = name == "row" and attribute(row, "role") == "label"
+                is_head = name == "sthead" or attribute(row, "role") == "label"
                 for cell in row:
                     self._add_cell(cell, line, is_head, level)
+        return True
 
     def _add_cell(
         self, source: etree._Element, row: etree._Element, is_head: bool, level: int
     ) -> None:
-        if local_name(source) not in _CELLS:
+        if folded_name(source) not in CELLS:
             return
         in_head = row.getparent().tag == "thead"
-        is_head = is_head or in_head or local_name(source) == "th"
+        is_head = is_head or in_head or folded_name(source) == "th"
         cell = add_element(row, "th" if is_head else "td")
         columns, rows = attribute(source, "colspan"), attribute(source, "rowspan")
         columns = columns or attribute(source, "cols")
@@ -263,6 +369,22 @@ class XmlConverter:
         self.convert_content(source, cell, level)
 
 
+_CONVERTERS: dict[str, Callable[[XmlConverter, etree._Element, etree._Element, int], bool]] = {
+    **dict.fromkeys(_FORMULAS, XmlConverter._add_formula),
+    **dict.fromkeys(TABLES, XmlConverter._add_table),
+    **dict.fromkeys(_IMAGES, XmlConverter._add_image),
+    **dict.fromkeys(NOTES, XmlConverter._add_note),
+    **dict.fromkeys(_UNSEEN, XmlConverter._leave_out),
+    **dict.fromkeys(_COMMENTS, XmlConverter._add_comment),
+    **dict.fromkeys(_REFERENCES, XmlConverter._add_reference),
+    **dict.fromkeys(_CITATIONS, XmlConverter._add_citation),
+    **dict.fromkeys((*_DEFINITION_LISTS, "list"), XmlConverter._add_definitions),
+    "alternatives": XmlConverter._add_alternatives,
+    MARKUP: XmlConverter._add_markup,
+}
+"""What appends an element of a name, or returns False for one that is read by its content."""
+
+
 def _strip_tex(text: str) -> str:
     """Return the formula of a TeX document without preamble and dollars."""
     before, begin, rest = text.partition(_TEX_BODY[0])
@@ -270,30 +392,71 @@ def _strip_tex(text: str) -> str:
     return collapse_whitespace(body).strip("$ ")
 
 
-def _has_text(element: etree._Element) -> bool:
-    """Return whether an element holds text of its own, beside that of its children."""
-    texts = [element.text, *(child.tail for child in element)]
-    is_entity = any(isinstance(child, etree._Entity) for child in element)
-    return is_entity or any(text and text.strip() for text in texts)
+def _is_glossary(element: etree._Element) -> bool:
+    """Return whether a list has labels beside its items, as TEI's glossaries have."""
+    children = [folded_name(child) for child in element]
+    return "label" in children and "item" in children
 
 
-def _is_inline(element: etree._Element) -> bool:
-    """Return whether an element stands in running text."""
-    parent = element.getparent()
-    if parent is None:
-        return False
-    return _has_text(parent) or local_name(parent) in (*_PARAGRAPHS, *_TITLES)
+def _add_record_table(
+    records: Sequence[etree._Element], names: Sequence[str], target: etree._Element
+) -> None:
+    table = add_element(target, "table")
+    head = add_element(add_element(table, "thead"), "tr")
+    for name in names:
+        add_element(head, "th", name)
+    for record in records:
+        row = add_element(table, "tr")
+        values = {local_name(part): plain_text(part) for part in record}
+        for name in names:
+            add_element(row, "td", values.get(name, ""))
+
+
+def _write_record(record: etree._Element) -> str:
+    """Return a record's values under their names: ``name: Holm; city: Kiel``."""
+    values = ((local_name(e), plain_text(e)) for e in record.iter("*") if not len(e))
+    return "; ".join(f"{name}: {text}" for name, text in values if text)
+
+
+def _holds_title(element: etree._Element) -> bool:
+    return any(folded_name(part) in TITLES for part in element.iter("*"))
+
+
+def _holds_records(element: etree._Element) -> bool:
+    """Return whether neighbours of one name with elements of their own stand in an element."""
+    following = ((e, e.getnext()) for e in element.iter("*") if len(e))
+    return any(after is not None and after.tag == e.tag for e, after in following)
+
+
+def _is_flat(record: etree._Element) -> bool:
+    names = [local_name(part) for part in record]
+    return len(set(names)) == len(names) and not any(len(part) for part in record)
+
+
+def _join_parts(element: etree._Element) -> str:
+    """Return the parts of an entry in a bibliography, separated as people write them."""
+    if has_text(element) or not len(element):
+        return plain_text(element)
+    gap = " " if folded_name(element) in _PEOPLE else ", "
+    parts = (_join_parts(child).rstrip(".") for child in element if local_name(child))
+    return gap.join(filter(None, parts))
+
+
+def _is_picture(element: etree._Element) -> bool:
+    """Return whether an element for an image holds no text but its description."""
+    described = (plain_text(e) for e in element.iter("*") if folded_name(e) in _DESCRIPTIONS)
+    return plain_text(element) in ("", *described)
 
 
 def _has_rows(element: etree._Element) -> bool:
-    return any(local_name(e) in _ROWS for e in element.iter())
+    return any(local_name(e) in ROWS for e in element.iter())
 
 
 def _is_in_cell(row: etree._Element, table: etree._Element) -> bool:
     for parent in row.iterancestors():
         if parent is table:
             return False
-        if local_name(parent) in _CELLS:
+        if local_name(parent) in CELLS:
             return True
     return False
 
@@ -301,5 +464,5 @@ def _is_in_cell(row: etree._Element, table: etree._Element) -> bool:
 def _is_value(element: etree._Element, name: str) -> bool:
     """Return whether an element is a short value under the element's name, not a sentence."""
     text = plain_text(element)
-    is_leaf = not len(element) and name not in _BLOCKS
+    is_leaf = not len(element) and name not in TEXT_NAMES | _NAMELESS
     return is_leaf and 0 < len(text) <= _LONGEST_VALUE and not text.endswith((".", "!", "?", "。"))

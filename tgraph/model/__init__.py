@@ -12,6 +12,8 @@ from tgraph.model.agents import Prompt as Prompt
 from tgraph.model.agents import StepUsage as StepUsage
 from tgraph.model.agents import Usage as Usage
 from tgraph.model.answers import Answer as Answer
+from tgraph.model.answers import AnswerJudgement as AnswerJudgement
+from tgraph.model.answers import AnswerVerdict as AnswerVerdict
 from tgraph.model.answers import Citation as Citation
 from tgraph.model.answers import CitationKind as CitationKind
 from tgraph.model.answers import ContextRow as ContextRow
@@ -69,5 +71,6 @@ from tgraph.model.retrieval import QuestionPart as QuestionPart
 from tgraph.model.retrieval import RankedOrder as RankedOrder
 from tgraph.model.retrieval import Rejected as Rejected
 from tgraph.model.retrieval import Retrieval as Retrieval
+from tgraph.model.retrieval import RivalAnswer as RivalAnswer
 from tgraph.model.retrieval import Selected as Selected
 from tgraph.model.retrieval import Selection as Selection

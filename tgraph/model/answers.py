@@ -14,6 +14,8 @@ from tgraph.model.retrieval import Selected
 from tgraph.rendering import brief_repr, render_value
 
 CitationKind = Choice["edge", "chunk", "report", "summary"]
+AnswerVerdict = Choice["answered", "uncertain", "no_evidence"]
+"""Whether the documents answer a question, as far as that can be judged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,19 +109,33 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerJudgement:
+    """The verdict on an answer, the probability that the documents answer, the short answer if it
+    is to be shown, and the probability that the short answer is right."""
+
+    verdict: AnswerVerdict
+    confidence: float | None = None
+    short: str = ""
+    short_confidence: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """An answer and its proof. ``session`` is the IRI under which everything else is on record.
 
-    Where the documents hold no answer ``no_evidence`` is true, ``text`` says so, and there are no
-    sentences. ``dropped`` counts what was left out on the way, by reason. ``short`` is the answer
-    in a few words, ``confidence`` the probability that the documents answer (0 to 1), None where
-    nobody judged that. ``usage_by_step`` has the order of the first calls.
+    Where the documents hold no answer, ``verdict`` is "no_evidence", ``text`` says so, and there
+    are no sentences; where the sentences may not answer, ``verdict`` is "uncertain", ``text`` says
+    so before the sentences, and there is no short answer. ``dropped`` counts what was left out on
+    the way, by reason. ``short`` is the answer in a few words, ``short_confidence`` the probability
+    that these words are right, ``confidence`` the probability that the documents answer the
+    question; both are from 0 to 1, None where nobody judged that. ``usage_by_step`` has the order
+    of the first calls.
     """
 
     question: str
     mode: str
     text: str
-    no_evidence: bool
+    verdict: AnswerVerdict
     sentences: tuple[Sentence, ...]
     selection: tuple[Selected, ...]
     session: str
@@ -131,6 +147,17 @@ class Answer:
     short: str = ""
     confidence: float | None = None
     usage_by_step: tuple[StepUsage, ...] = ()
+    short_confidence: float | None = None
+
+    @property
+    def no_evidence(self) -> bool:
+        """Whether the documents hold no answer."""
+        return self.verdict == "no_evidence"
+
+    @property
+    def introduction(self) -> str:
+        """The words of ``text`` before the sentences, such as those before uncertain passages."""
+        return self.text.removesuffix(join_sentences(self.sentences)).strip()
 
     @property
     def explain_id(self) -> str:

@@ -48,19 +48,31 @@ class EntityMatch:
 
 
 @dataclass(frozen=True, slots=True)
+class RivalAnswer:
+    """A short answer of another document, as likely as the best, that says otherwise; ``place`` is
+    where the answer stands."""
+
+    answer: str
+    place: Evidence
+
+
+@dataclass(frozen=True, slots=True)
 class Judgement:
     """Whether the documents answer a question, judged from the sentences that answer best.
 
     ``confidence`` is the probability that they do (0 to 1), ``answer`` the likeliest answer in a
     few words and ``place`` where it stands; there are none where nothing was read. ``missing`` are
     the words of the question that nothing has that was read. ``confidence`` is None where an answer
-    was found without a reader.
+    was found without a reader. ``short_confidence`` is the probability that ``answer`` is right,
+    None where nobody judged that. ``rival`` is an answer of another document that differs.
     """
 
     confidence: float | None
     answer: str = ""
     place: Evidence | None = None
     missing: tuple[str, ...] = ()
+    short_confidence: float | None = None
+    rival: RivalAnswer | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
@@ -22,6 +23,8 @@ from tgraph.models.failures import CallDestination, Failure, explain_failure
 if TYPE_CHECKING:
     import httpx2
     import openai
+
+    from tgraph.models.reply_limits import ReplyLimits
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -37,7 +40,8 @@ class Endpoint:
     ``timeout`` is how long the server may be silent and ``connect_timeout`` how long connecting may
     take, in seconds. ``retries`` follow HTTP 429 and 5xx, time-outs and dropped connections, with
     back-off from ``first_wait`` to 8 s, or as ``Retry-After`` says (up to ``longest_pause``
-    seconds). A server that was never reached is not tried again. Raises ``UsageError`` for a
+    seconds). A server that was never reached is not tried again. Redirects are not followed, and a
+    reply has the limits of ``tgraph.models.reply_limits``. Raises ``UsageError`` for a
     malformed URL or key.
     """
 
@@ -93,10 +97,20 @@ class Endpoint:
         import httpx2
         import openai
 
+        from tgraph.models.reply_limits import ReplyLimits
+
         read, connect = self._timeouts
+        limits = ReplyLimits(read)
+
+        def watch_request(request: httpx2.Request) -> None:
+            request.extensions["trace"] = partial(self._watch_connection, limits)
+            limits.start_reply(request)
+
         http = openai.DefaultHttpxClient(
             trust_env=urlsplit(self._base_url).hostname not in _LOCAL,  # no proxy to this machine
-            event_hooks={"request": [self._watch_request]},
+            event_hooks={"request": [watch_request], "response": [limits.bound_reply]},
+            follow_redirects=False,  # which would carry prompts to whoever is named there
+            headers={"Accept-Encoding": "gzip"},
         )
         return openai.OpenAI(
             base_url=self._base_url,
@@ -106,11 +120,9 @@ class Endpoint:
             http_client=http,
         )
 
-    def _watch_request(self, request: httpx2.Request) -> None:
-        request.extensions["trace"] = self._remember_socket
-
-    def _remember_socket(self, event: str, info: Mapping[str, Any]) -> None:
+    def _watch_connection(self, limits: ReplyLimits, event: str, info: Mapping[str, Any]) -> None:
         if event.endswith(("connect_tcp.complete", "start_tls.complete")):
+            limits.bound_reads(info["return_value"])
             sock = info["return_value"].get_extra_info("socket")
             if isinstance(sock, socket.socket):
                 with self._connecting:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from tgraph.errors import EndpointError, ModelError
 
@@ -63,6 +64,11 @@ def explain_failure(error: Exception, place: CallDestination) -> Failure:
     transport)."""
     import openai
 
+    from tgraph.models.reply_limits import ReplyLimitError
+
+    for cause in _error_causes(error):
+        if isinstance(cause, ReplyLimitError):
+            return _endpoint_failure(f"{place.url} {cause}.", cause.remedy)
     if isinstance(error, openai.APIStatusError):
         return _status_failure(error, place)
     if isinstance(error, openai.APITimeoutError):
@@ -88,7 +94,9 @@ def _endpoint_failure(sentence: str, remedy: str, retry: str = "no") -> Failure:
 
 def _status_failure(error: openai.APIStatusError, place: CallDestination) -> Failure:
     status, message = error.status_code, place.quote(_error_words(error))
-    if status in (401, 403):
+    if 300 <= status < 400:
+        failure = _redirect_failure(error, place)
+    elif status in (401, 403):
         failure = Failure(_access_error(status, place))
     elif status == 404:
         failure = Failure(_not_found(message, place))
@@ -115,6 +123,15 @@ def _status_failure(error: openai.APIStatusError, place: CallDestination) -> Fai
     if status in _FOR_ALL:
         return failure
     return replace(failure, prompt_reason=f"HTTP {status}{message and f': {message}'}")
+
+
+def _redirect_failure(error: openai.APIStatusError, place: CallDestination) -> Failure:
+    target = urlsplit(error.response.headers.get("location", ""))
+    where = f" to {place.quote(f'{target.scheme}://{target.hostname}')}" if target.hostname else ""
+    return _endpoint_failure(
+        f"{place.url} redirects{where}, and no prompt is sent there.",
+        "Set the base URL of the server that answers.",
+    )
 
 
 def is_refusal(error: Exception) -> bool:

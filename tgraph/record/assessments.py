@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyoxigraph import Literal, NamedNode
+from pyoxigraph import Literal, NamedNode, Quad
 
 from tgraph import vocabulary as v
 from tgraph.model import Agent, Prompt
@@ -19,7 +19,7 @@ from tgraph.record.bundle import (
     BundleRecord,
     Clock,
 )
-from tgraph.store.base import Store
+from tgraph.store.base import Store, match_record
 from tgraph.store.statements import Value, iri_node
 
 
@@ -324,14 +324,15 @@ class InvalidationRecord(BundleRecord):
 def find_questioned_sessions(store: Store) -> dict[str, Questioned]:
     """Return session IRIs whose answers no longer stand, each with the earliest reason."""
     invalidations: dict[str, Questioned] = {}
-    for quad in store.match(None, v.prov("wasInvalidatedBy"), None, None):
+    for quad in match_record(store, None, v.prov("wasInvalidatedBy")):
         subject, activity = quad.subject, quad.object
         if not isinstance(subject, NamedNode) or not isinstance(activity, NamedNode):
             continue
         if not subject.value.startswith(v.standing_iri("")):
             continue
-        time = _read_literal(store, subject, v.prov("invalidatedAtTime"))
-        invalidation = Questioned(time, _read_literal(store, activity, v.tg("reason")))
+        time = _read_literal(store, quad, subject, v.prov("invalidatedAtTime"))
+        reason = _read_literal(store, quad, activity, v.tg("reason"))
+        invalidation = Questioned(time, reason)
         session = v.session_iri(subject.value.removeprefix(v.standing_iri("")))
         if session not in invalidations or v.in_time(invalidation.time) < v.in_time(
             invalidations[session].time
@@ -340,6 +341,7 @@ def find_questioned_sessions(store: Store) -> dict[str, Questioned]:
     return invalidations
 
 
-def _read_literal(store: Store, subject: NamedNode, predicate: NamedNode) -> str:
-    terms = (quad.object for quad in store.match(subject, predicate, None, None))
+def _read_literal(store: Store, said: Quad, subject: NamedNode, predicate: NamedNode) -> str:
+    """Return a literal that the graph of a quad states of a subject."""
+    terms = (quad.object for quad in store.match(subject, predicate, None, said.graph_name))
     return next((term.value for term in terms if isinstance(term, Literal)), "")

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from pyoxigraph import CanonicalizationAlgorithm, Dataset, Literal, NamedNode, Quad
 
 from tgraph import vocabulary as v
+from tgraph.record.boundary import foreign_subjects
 from tgraph.store.base import Store
 from tgraph.store.statements import Pair, Statements, to_bytes
 
@@ -43,21 +44,24 @@ def canonical_hash(quads: Iterable[Quad]) -> str:
 
 
 class GraphHash(NamedTuple):
-    """A graph's ``canonical_hash`` and quad count."""
+    """A graph's ``canonical_hash`` and quad count, and for a bundle what it speaks of that isn't
+    its own."""
 
     hash: str
     quads: int
+    foreign: tuple[str, ...] = ()
 
 
 NO_GRAPH = GraphHash(sha256().hexdigest(), 0)
 """Of a graph that there is not."""
 
 
-def hash_of_graph(store: Store, graph: NamedNode) -> GraphHash:
-    lines = store.lines(graph)
+def hash_of_bundle(store: Store, bundle: NamedNode, kind: str) -> GraphHash:
+    lines = store.lines(bundle)
+    foreign = foreign_subjects(bundle.value, lines, kind)
     if any(b"_:" in line for line in lines):
-        return GraphHash(canonical_hash(store.match(None, None, None, graph)), len(lines))
-    return GraphHash(_hash_lines(lines), len(lines))
+        return GraphHash(canonical_hash(store.match(None, None, None, bundle)), len(lines), foreign)
+    return GraphHash(_hash_lines(lines), len(lines), foreign)
 
 
 def _hash_lines(lines: Iterable[bytes]) -> str:

@@ -28,7 +28,7 @@ from tgraph.record.signing import (
     load_signing_key,
     signature_quads,
 )
-from tgraph.store.base import Store
+from tgraph.store.base import Store, match_record
 from tgraph.store.files import disk_errors, sweep_files
 from tgraph.store.folder import CollectionFolder
 from tgraph.store.journal import Frame, JournalContent, is_free, read_journal
@@ -155,7 +155,7 @@ class Ledger:
     def generation(self, store: Store) -> int:
         """Return the knowledge generation: the number of knowledge changes so far."""
         newest = 0
-        for batch in store.match(None, v.RDF_TYPE, v.tg("Batch"), None):
+        for batch in match_record(store, None, v.RDF_TYPE, v.tg("Batch")):
             for quad in store.match(batch.subject, v.tg("generation"), None, batch.graph_name):
                 assert isinstance(quad.object, Literal)
                 newest = max(newest, int(quad.object.value))

@@ -18,6 +18,7 @@ from pyoxigraph import NamedNode
 from tgraph import vocabulary as v
 from tgraph.model import (
     Agent,
+    AnswerJudgement,
     Candidate,
     Citation,
     Edge,
@@ -34,7 +35,7 @@ from tgraph.record.activities import SOFTWARE, Activity, responsible_agents
 from tgraph.record.bundle import SESSION, BundleRecord, Clock
 from tgraph.record.observer import Ending
 from tgraph.retrieve.orders import orders_to_json
-from tgraph.retrieve.reasons import FIRST_WORDING, WORDING, render_reason
+from tgraph.retrieve.reasons import FIRST_WORDING, THIRD_WORDING, WORDING, render_reason
 from tgraph.store.statements import Pair, Statements, Value, iri_node, trig
 
 _KEPT = 8
@@ -317,6 +318,7 @@ class SessionRecord(BundleRecord):
             "Judgement",
             (v.tg("confidence"), verdict.confidence),
             (v.tg("shortAnswer"), verdict.answer or None),
+            (v.tg("shortConfidence"), verdict.short_confidence),
             label="Whether the documents answer",
             by=step,
             origins=[self.retrieval_iri, *([verdict.place.iri] if verdict.place else [])],
@@ -403,6 +405,15 @@ class SessionRecord(BundleRecord):
         label = "GraphRAG answer"
         self.entity(subject, kind, document, *pairs, label=label, by=step, origins=origins)
 
+    def _verdict_pairs(self, judged: AnswerJudgement) -> tuple[Pair, ...]:
+        has_verdict = self.wording >= THIRD_WORDING
+        return (
+            (v.tg("answerVerdict"), judged.verdict if has_verdict else None),
+            (v.tg("confidence"), judged.confidence),
+            (v.tg("shortAnswer"), judged.short or None),
+            (v.tg("shortConfidence"), judged.short_confidence),
+        )
+
     def answer(
         self,
         step: str,
@@ -410,14 +421,13 @@ class SessionRecord(BundleRecord):
         sentences: Sequence[Sentence],
         dropped: Mapping[str, int] | None = None,
         notes: Sequence[Note] = (),
-        short: str = "",
-        confidence: float | None = None,
+        judged: AnswerJudgement | None = None,
     ) -> str:
-        """Record the answer by sentence, with citations down to characters, confidence, and
+        """Record the answer by sentence, with citations down to characters, the verdict, and
         notes for readers."""
         subject = v.answer_iri(self.uuid)
         cited = dict.fromkeys(c.edge_selection for s in sentences for c in s.citations)
-        answer_pairs = (v.tg("confidence"), confidence), (v.tg("shortAnswer"), short or None)
+        answer_pairs = self._verdict_pairs(judged) if judged else ()
         self._state_answer(subject, "Answer", step, cited, *answer_pairs)
         content_pair = (v.tg("contentHash"), self.keep_content(text))
         self.entity(v.answer_text_iri(self.uuid), "AnswerText", content_pair)

@@ -27,6 +27,7 @@ from tgraph.record.activities import (
     state_entity,
     state_invalidation,
 )
+from tgraph.record.boundary import admit_extraction
 from tgraph.store.statements import Pair, Statements, build_statements, iri_node, reifier_quad
 
 
@@ -193,7 +194,7 @@ class EvidenceRecord:
     the evidence."""
 
     def __init__(self, subgraph: str, activity: str, chunk: Chunk, extraction: Extraction) -> None:
-        self.extraction = extraction
+        self.extraction = admit_extraction(extraction)
         self.subgraph = subgraph
         self.activity = activity
         self.edges: dict[str, Triple] = {}
@@ -344,6 +345,7 @@ class ExtractionRecord(EvidenceRecord):
         kind: str = "",
         ontologies: Sequence[str] = (),
     ) -> None:
+        extraction = admit_extraction(extraction)
         subgraph = v.subgraph_iri(chunk.iri, key, extraction.reply_hash)
         kinds = ("Extraction", kind) if kind else ("Extraction",)
         used, dropped = (chunk.iri,), extraction.dropped

@@ -109,7 +109,7 @@ def known_entities(context: Context, entities: Sequence[str]) -> dict[str, Known
 def _read_entities(entities: list[str], context: Context) -> dict[str, KnownEntity]:
     nodes = [NamedNode(entity) for entity in entities]
     columns_by_entity: dict[str, dict[str, list[str]]] = {}
-    for row in select_rows(context.store, "retrieve/entities", {"entities": nodes}, union=False):
+    for row in select_rows(context.store, "retrieve/entities", {"entities": nodes}):
         columns = columns_by_entity.setdefault(text_of(row["entity"]), {})
         for column in ("label", "type", "description", "claimed"):
             values = columns.setdefault(column, [])

@@ -15,7 +15,7 @@ from tgraph import vocabulary as v
 from tgraph.errors import UsageError, nearest_names
 from tgraph.index.sources import Texts, chunks_of_document, page_of_chunk
 from tgraph.ingest.document_dates import DateRange, parse_date_span
-from tgraph.store.base import Store, text_of
+from tgraph.store.base import Graph, Store, text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +239,7 @@ def _classes_by_label(store: Store) -> dict[str, list[NamedNode]]:
     classes: dict[str, list[NamedNode]] = {}
     for quad in store.match(None, v.RDF_TYPE, v.tg("EntityType"), v.KNOWLEDGE_GRAPH):
         assert isinstance(quad.subject, NamedNode)
-        for label in _read_texts(store, quad.subject, v.RDFS_LABEL):
+        for label in _read_texts(store, quad.subject, v.RDFS_LABEL, v.KNOWLEDGE_GRAPH):
             classes.setdefault(label.casefold(), []).append(quad.subject)
     return classes
 
@@ -252,5 +252,7 @@ def _parse_date_span(text: str) -> DateRange:
     return days
 
 
-def _read_texts(store: Store, subject: NamedNode, predicate: NamedNode) -> list[str]:
-    return [text_of(q.object) for q in store.match(subject, predicate, None, None)]
+def _read_texts(
+    store: Store, subject: NamedNode, predicate: NamedNode, graph: Graph = v.SOURCE_GRAPH
+) -> list[str]:
+    return [text_of(q.object) for q in store.match(subject, predicate, None, graph)]

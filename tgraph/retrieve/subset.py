@@ -222,7 +222,10 @@ class Admitted:
         }
 
     def _is_entity(self, end: str) -> bool:
-        return next(self._store.match(NamedNode(end), v.RDF_TYPE, _ENTITY), None) is not None
+        return (
+            next(self._store.match(NamedNode(end), v.RDF_TYPE, _ENTITY, v.KNOWLEDGE_GRAPH), None)
+            is not None
+        )
 
     @cached_property
     def _descriptions_by_subject(self) -> dict[str, list[str]]:
@@ -252,7 +255,7 @@ class Admitted:
         if triple is None:
             return
         asserted = Quad(triple.subject, triple.predicate, triple.object, v.KNOWLEDGE_GRAPH)
-        if next(self._store.match(asserted.subject, asserted.predicate, asserted.object), None):
+        if next(self._store.match(*asserted), None):
             yield asserted
             yield from self._knowledge_quads(edge)
             for original in [edge, *self._object_values(NamedNode(edge), v.tg("original"))]:

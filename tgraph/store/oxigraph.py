@@ -92,11 +92,11 @@ class OxigraphStore:
             out = cast(IO[bytes], _NQuadsFile(graph, take))
             self._store.dump(out, RdfFormat.N_TRIPLES, from_graph=graph)
 
-    def query(self, text: str, *, union: bool = True) -> Results:
+    def query(self, text: str) -> Results:
         store = self._store
 
         def evaluate() -> Results:
-            return store.query(text, use_default_graph_as_union=union, prefixes=PREFIXES)
+            return store.query(text, prefixes=PREFIXES)
 
         try:
             return evaluate() if self._check is None else evaluate_query(evaluate, self._check)

@@ -39,7 +39,7 @@ class ReadAhead:
     def _select_quads(
         self, query: str, parameters: Mapping[str, Sequence[Term]], graph: Graph
     ) -> Iterator[Quad]:
-        for row in select_rows(self._store, query, parameters, union=False):
+        for row in select_rows(self._store, query, parameters):
             item, predicate, value = row["item"], row["predicate"], row["value"]
             assert isinstance(item, NamedNode)
             assert isinstance(predicate, NamedNode)
@@ -70,8 +70,8 @@ class ReadAhead:
     def lines(self, graph: NamedNode) -> list[bytes]:
         return self._store.lines(graph)
 
-    def query(self, text: str, *, union: bool = True) -> Results:
-        return self._store.query(text, union=union)
+    def query(self, text: str) -> Results:
+        return self._store.query(text)
 
     def extend(self, quads: Iterable[Quad]) -> None:
         raise TypeError("data read ahead can't be changed")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import http
 import http.client
 import re
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterable, Iterator, Mapping
@@ -32,6 +33,7 @@ from pyoxigraph import (
 
 from tgraph import vocabulary as v
 from tgraph.errors import EndpointError, QueryError, UsageError
+from tgraph.foreign_bytes import DEEPEST, TooLargeError, check_nesting
 from tgraph.settings import PublishSettings
 from tgraph.store.base import Graph, Results, Subject, Term
 from tgraph.store.statements import to_bytes
@@ -130,15 +132,9 @@ class SparqlEndpoint:
         """Carry out a SPARQL 1.1 update."""
         self._post_form(self.update_url, {"update": text}, "*/*")
 
-    def query(self, text: str, *, union: bool = False) -> WholeSolutions | QueryBoolean:
-        """Return the complete result of a SELECT or ASK query.
-
-        ``union`` queries all graphs merged, where the store offers a parameter (Oxigraph);
-        other stores use their default graph."""
-        url = self.query_url
-        if union:
-            url += ("&" if "?" in url else "?") + "union-default-graph"
-        data = self._post_form(url, {"query": text}, _JSON)
+    def query(self, text: str) -> WholeSolutions | QueryBoolean:
+        """Return the complete result of a SELECT or ASK query."""
+        data = self._post_form(self.query_url, {"query": text}, _JSON)
         try:
             results = parse_query_results(data, QueryResultsFormat.JSON)
             if isinstance(results, QuerySolutions):
@@ -167,7 +163,7 @@ class SparqlEndpoint:
         )
         try:
             with self._url_opener().open(request, timeout=self.timeout) as reply:
-                answer: bytes = reply.read()
+                answer = self._read_answer(url, reply)
                 _check_whole(url, reply.headers)
                 return answer
         except urllib.error.HTTPError as error:
@@ -185,6 +181,29 @@ class SparqlEndpoint:
                 f"The SPARQL endpoint {url} can't be reached: {reason}.", "Is it running?"
             ) from error
 
+    def _read_answer(self, url: str, reply: Any) -> bytes:
+        """Return a whole answer; raise ``EndpointError`` for one that is too long in bytes, time
+        or brackets in each other."""
+        blocks, size, until = list[bytes](), 0, time.monotonic() + _PATIENCE * self.timeout
+        while block := reply.read1(_BLOCK):
+            blocks.append(block)
+            size += len(block)
+            if size > _MOST_BYTES or time.monotonic() > until:
+                limit = f"{_MOST_BYTES:,} bytes or {_PATIENCE * self.timeout:g} seconds"
+                raise EndpointError(
+                    f"The answer of {url} takes more than {limit}, the limit.",
+                    "Check what runs there.",
+                )
+        answer = b"".join(blocks)
+        if reply.length:  # what a length promised and did not come
+            raise http.client.IncompleteRead(answer, reply.length)
+        if answer.count(_TERM_TYPE) > DEEPEST:
+            try:
+                check_nesting(answer)
+            except TooLargeError as error:
+                raise EndpointError(f"The answer of {url} is no result: {error}.") from None
+        return answer
+
     def _url_opener(self) -> urllib.request.OpenerDirector:
         passwords = urllib.request.HTTPPasswordMgrWithDefaultRealm()
         if self.user:
@@ -197,6 +216,11 @@ class SparqlEndpoint:
         )
 
 
+_MOST_BYTES = 1_000_000_000
+_PATIENCE = 10
+"""Times that a whole answer may take as long as the endpoint may be silent."""
+_BLOCK = 1 << 20
+_TERM_TYPE = b'"triple"'
 _AGAIN = "Run the same command again to continue."
 
 
@@ -265,13 +289,9 @@ class SparqlStore:
     def lines(self, graph: NamedNode) -> list[bytes]:
         return to_bytes(self.match(None, None, None, graph)).splitlines(keepends=True)
 
-    def query(self, text: str, *, union: bool = True) -> Results:
-        """Evaluate a query like ``Store``; without ``union``, the default graph is the
-        published default graph."""
+    def query(self, text: str) -> Results:
         query_text = in_classic_view(text) if self._classic else text
-        return self._endpoint.query(
-            _PREFIXES + (query_text if union else _add_default_graph(query_text)), union=union
-        )
+        return self._endpoint.query(_PREFIXES + _add_default_graph(query_text))
 
     def extend(self, quads: Iterable[Quad]) -> None:
         raise TypeError("an endpoint is for reading; `tgraph publish` writes to it")
@@ -286,6 +306,9 @@ def _format_term(name: str, term: Term | Graph | None) -> str:
     return f"<<( {term} )>>" if isinstance(term, Triple) else str(term)
 
 
+_OTHER_GRAPHS = re.compile(rf"GRAPH (?!<{re.escape(v.SOURCE_GRAPH.value)}>)")
+
+
 def in_classic_view(query: str) -> str:
     """Rewrite a query for stores without triple terms, replacing reified triples with
     three-part statements."""
@@ -293,7 +316,12 @@ def in_classic_view(query: str) -> str:
 
 
 def _add_default_graph(text: str) -> str:
-    """Return the query with the published default graph as its default graph."""
+    """Return the query with the published default graph as its default graph.
+
+    A query of bundles and catalogues, of which a data set can't name all, has no default graph: it
+    says the graph of each pattern."""
+    if _OTHER_GRAPHS.search(text):
+        return text
     plain = "\n".join(line for line in text.split("\n") if not line.startswith("#"))
     head, _, body = plain.partition("{")
     query_head = head.rstrip().removesuffix("WHERE")

@@ -97,11 +97,11 @@ class LayeredStore:
     def lines(self, graph: NamedNode) -> list[bytes]:
         return [*self._disk.lines(graph), *self._memory.lines(graph)]
 
-    def query(self, text: str, *, union: bool = True) -> Results:
+    def query(self, text: str) -> Results:
         if self._on_disk:
             self._settle_quads()
-            return self._disk.query(text, union=union)
-        return self._memory.query(text, union=union)
+            return self._disk.query(text)
+        return self._memory.query(text)
 
     def has_quad(self, quad: Quad) -> bool:
         return self._memory.has_quad(quad) or (self._on_disk and self._disk.has_quad(quad))

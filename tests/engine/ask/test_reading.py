@@ -75,11 +75,11 @@ def test_below_the_least_confidence_there_is_no_evidence(folder):
     assert answer.confidence < 0.3
 
 
-def test_what_comes_nearest_is_told_as_no_answer(folder):
+def test_what_comes_nearest_is_quoted_beside_a_refusal(folder):
     answer = ask(folder, UNSURE)
     assert answer.notes
     for note in answer.notes:
-        assert "does not answer" in note.text
+        assert "The nearest passage" in note.text
         assert all(place.quote.split()[0] in note.text for place in note.places)
 
 
@@ -103,7 +103,7 @@ def test_the_judgement_is_on_record(folder):
         )
         told = "\n".join(stage_lines(trace, f"urn:trustgraph:prov:answer:{uuid_of(answer)}"))
     assert (trace.short, trace.confidence) == (answer.short, answer.confidence)
-    assert f"Confidence: {answer.confidence:.2f} for “Larvik”" in told
+    assert f"probability {answer.confidence:.2f} that the documents answer" in told
     assert "Colin Archer built the *Fram* at Larvik." in {row["quote"].value for row in rows}
 
 

@@ -21,7 +21,9 @@ from tgraph.store.oxigraph import OxigraphStore
 from tgraph.testing import HashingEmbedder, ScriptedModel
 
 TEXT = "Marie Curie discovered Polonium in Paris. Pierre Curie worked with Marie Curie."
-INSERT = 'INSERT DATA { <urn:x:a> rdfs:label "A" . GRAPH <urn:x:mine> { <urn:x:a> tg:note "n" } }'
+INSERT = (
+    'INSERT DATA { <urn:x:a> rdfs:label "A" . GRAPH <urn:x:mine> { <urn:x:a> rdfs:comment "n" } }'
+)
 EVIDENCE = "GRAPH <urn:graph:source> { ?e a tg:Evidence ; tg:quote ?q }"
 FORGED = "GRAPH <urn:graph:source> { ?e tg:quote 'Marie Curie discovered Thallium in Paris.' }"
 OFFSET = "GRAPH <urn:graph:source> { ?e tg:charOffset ?n }"
@@ -49,7 +51,7 @@ def rows(graph, query: str) -> list[Any]:
 def test_an_update_is_published_recorded_and_chained(graph):
     before = rows(graph, "SELECT (MAX(?n) AS ?most) { ?entry tg:sequence ?n }")
     assert graph.update(INSERT) == (2, 0)
-    assert bool(graph.sparql('ASK { GRAPH <urn:x:mine> { <urn:x:a> tg:note "n" } }'))
+    assert bool(graph.sparql('ASK { GRAPH <urn:x:mine> { <urn:x:a> rdfs:comment "n" } }'))
     query = """SELECT ?update ?hash ?agent WHERE {
       ?update a tg:Update, prov:Activity ; tg:contentHash ?hash ;
         prov:wasAssociatedWith/rdfs:label ?agent ; prov:startedAtTime ?s ; prov:endedAtTime ?e }"""
@@ -113,7 +115,7 @@ def test_an_update_that_changes_nothing_leaves_no_trace(graph):
         ("INSERT { ?e tg:quote 'x' } WHERE { GRAPH ?g { ?e a tg:Evidence } }", "rest on"),
         ("INSERT { ?c tg:charOffset 1 } WHERE { GRAPH ?g { ?c a tg:Chunk } }", "rest on"),
         ("INSERT { ?e tg:original <urn:x:e> } WHERE { ?e a tg:Edge }", "rest on"),
-        ("INSERT DATA { _:a tg:note 1 }", "blank nodes"),
+        ("INSERT DATA { _:a rdfs:comment 1 }", "blank nodes"),
         ("INSERT DATA { <urn:x:a> tg:note 1 } ; INSERT DATA {", "wrong"),
         ("LOAD <http://127.0.0.1:9/>", "LOAD"),
         ("SELECT * { ?s ?p ?o }", "not an update"),

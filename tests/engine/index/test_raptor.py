@@ -87,6 +87,22 @@ def corpus(tmp_path: Path) -> Corpus:
     return Corpus(tmp_path)
 
 
+def test_a_view_with_settings_of_its_own_grows_the_tree_by_those_of_the_graph(
+    tmp_path: Path,
+) -> None:
+    """A question grows the tree for everybody, so its own settings don't count."""
+    trees = []
+    for name, values in (("own", {}), ("view", {"raptor.max_words": 20, "answer.language": "de"})):
+        corpus = corpora.Corpus(tmp_path / name, None, extract__gleanings=0)
+        corpus.index(TEXTS)
+        with corpus.open() as kg:
+            with kg.view(values) as view:
+                view.ask("Which ship lay in the ice?", "raptor", history=())
+            store = kg.opened.read()
+            trees.append(sorted(summary_text(store, node) for node in standing_tree(store)))
+    assert trees[0] == trees[1]
+
+
 # --- clusters ---
 
 

@@ -30,6 +30,7 @@ from tgraph.explain.integrity.texts import SourceCheck
 from tgraph.librarian import Librarian
 from tgraph.record.chain import GENESIS, Head, chain_hash
 from tgraph.settings import load_settings
+from tgraph.store.journal import Journal
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.statements import format_nquads
 from tgraph.testing import HashingEmbedder, ScriptedModel
@@ -411,3 +412,19 @@ def test_a_citation_that_is_not_what_the_text_says_is_named(paged):
     (found,) = SourceCheck(store, librarian).problems()
     assert found.subject == quad.subject.value.removesuffix(":quote")
     assert "characters 0–" in found.detail
+
+
+def test_a_sealed_bundle_that_speaks_of_another_session_is_named(copied: Path) -> None:
+    uuid, time = "5f0c1d8e-0000-4000-8000-000000000000", "2026-01-01T00:00:00+00:00"
+    bundle, standing = v.bundle_iri(uuid), v.standing_iri("5f0c1d8e-0000-4000-8000-000000000001")
+    said = f"<{bundle}> {{ <{standing}> <{v.PROV}wasInvalidatedBy> <{v.session_iri(uuid)}> }}\n"
+    with opened(copied) as graph:
+        journals = graph.opened.folder.journals
+        journals.mkdir(exist_ok=True)
+        with closing(Journal(journals / f"{uuid}.journal")) as journal:
+            head = {"uuid": uuid, "subject": v.session_iri(uuid), "bundle": bundle}
+            head |= {"type": "session", "catalogue": CATALOGUE, "started": time}
+            journal.append({**head, "time": time, "quads": said, "shared": "", "texts": {}})
+        [problem] = graph.integrity().problems
+    assert (problem.kind, problem.what, problem.subject) == ("added", "bundle", bundle)
+    assert standing in problem.detail

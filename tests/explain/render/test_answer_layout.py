@@ -29,7 +29,7 @@ def answer(*sentences: Sentence, **given: object) -> Answer:
         "Who?",
         "graph",
         join_sentences(sentences),
-        not sentences,
+        "answered" if sentences else "no_evidence",
         sentences,
         (),
         "urn:x",
@@ -56,10 +56,11 @@ def test_the_short_answer_comes_first_and_quotes_stand_by_document() -> None:
             said("So did Bo."),
             short="Ada",
             confidence=0.83,
+            short_confidence=0.71,
         )
     )
     assert found == [
-        "Ada   confidence 0.83",
+        "Ada   probability 0.71 that this is right",
         "",
         "Pigeons  docs/pigeons.md",
         " [1] “Ada flew home.”",
@@ -70,6 +71,8 @@ def test_the_short_answer_comes_first_and_quotes_stand_by_document() -> None:
         "Ships  docs/ships.txt",
         " [3] “Ships can't fly.”",
         "     characters 7–23",
+        "",
+        "probability 0.83 that the documents answer",
     ]
 
 

@@ -99,11 +99,11 @@ def test_the_terminal_the_trace_and_the_source_read_it(graph, answer):
 def test_a_notebook_shows_what_the_terminal_shows(graph, answer):
     path = answer.sentences[0].citations[0].path
     for value in (answer, graph.trace(answer.session)):
-        sure = replace(value, short="Colin <b>", confidence=0.834)
+        sure = replace(value, short="Colin <b>", short_confidence=0.734)
         html = sure._repr_html_()
         before, _, after = html.partition("<details")
         shown = " ".join(re.sub(r"<[^>]*>", " ", before).split())
-        assert f"Colin &lt;b&gt; confidence 0.83 Fram {path} [1] “" in shown
+        assert f"Colin &lt;b&gt; probability 0.73 that this is right Fram {path} [1] “" in shown
         assert "<u>Colin Archer</u> built the <i>Fram</i> at <code>Larvik</code>.”" in before
         assert QUOTE.partition(" ")[0] in after
 

@@ -28,7 +28,7 @@ from tgraph.extensions.evidence import make_package, verify_package
 from tgraph.extensions.evidence.crates.container import MANIFEST, pack_files, zip_files
 from tgraph.extensions.evidence.crates.contents import read_quads, serialise_quads
 from tgraph.extensions.evidence.crates.verify import PackageVerification, check_files, check_package
-from tgraph.record.chain import Chain, Head, hash_of_graph
+from tgraph.record.chain import Chain, Head, hash_of_bundle
 from tgraph.record.signing import load_public_key, make_keys
 from tgraph.retrieve.filters import Filters
 from tgraph.settings import load_settings
@@ -272,7 +272,7 @@ def test_a_session_behind_the_signature_is_not_covered_by_it(home, tmp_path):
     chain = Chain(store, catalogue, ticking_clock())
     last = read_entries(store, catalogue)[-1]
     chain.back_to(Head(last.sequence, last.chain))
-    hashed = hash_of_graph(store, NamedNode(bundle)).hash
+    hashed = hash_of_bundle(store, NamedNode(bundle), "session").hash
     entry = chain.entry(bundle, "session", hashed, (v.tg("session"), NamedNode(session)))
     files["record.nq"] = serialise_quads([*left, *entry])
     (tmp_path / "e.zip").write_bytes(pack_files(files))

@@ -410,6 +410,7 @@ def answering(*answers: Answer) -> Iterator[tuple[SparqlEndpoint, list[dict[str,
         ((200, {"Content-Length": "999"}, _RESULTS), "broke off"),
         ((200, {"X-SQL-State": "S1TAT"}, _NONE[2]), "cut its answer off before"),
         ((0, {}, _NONE[2]), "did not answer within 0.5 seconds"),
+        ((200, {}, b'{"type": "triple", "value": ' * 200), "more than 100 deep in each other"),
     ],
 )
 def test_a_bad_answer_is_a_clear_error(answer: Answer, why: str) -> None:

@@ -141,8 +141,12 @@ def test_a_forged_journal_is_not_taken_in(graph: KnowledgeGraph, url: str, tmp_p
     [journal] = (Path(url) / "journals").iterdir()
     frames = read_journal(journal).frames
     forged = "<urn:x:a> <urn:x:b> <urn:x:c> .\n"
+    other = graph.sessions.summaries()[0].explain_id.replace(":session:", ":standing:")
+    standing = f"<{other}> <http://www.w3.org/ns/prov#wasInvalidatedBy> <urn:x:c> .\n"
+    within = f"<{frames[0]['bundle']}> {{ {standing} }}\n"
     before = quads(graph.opened.read())
-    for change in ({"quads": forged}, {"shared": forged}, {"catalogue": "urn:x"}, {"bundle": "x"}):
+    changes = ({"quads": forged}, {"quads": within}, {"shared": forged}, {"bundle": "x"})
+    for change in (*changes, {"catalogue": "urn:x"}):
         journal.unlink()
         with closing(Journal(journal)) as writer:
             for number, frame in enumerate(frames):

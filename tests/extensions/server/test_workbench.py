@@ -22,7 +22,8 @@ from tests.extensions.server.conftest import (
     small_parts,
     until,
 )
-from tgraph.extensions.server.access import Access
+from tgraph.extensions.server import sign_ins
+from tgraph.extensions.server.access import Access, token_hash
 from tgraph.extensions.server.sign_in import COOKIE
 
 HOME = "/workbench/default/"
@@ -304,6 +305,70 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         yield found
 
 
+def sign_in(client: httpx.Client, token: str) -> str:
+    """Sign in, and return what the cookie holds."""
+    client.post("/workbench/sign-in", data={"token": token})
+    return client.cookies[COOKIE]
+
+
+def is_signed_in(server: Running, cookie: str) -> bool:
+    with server.client() as client:
+        return client.get(HOME, headers={"Cookie": f"{COOKIE}={cookie}"}).status_code == 200
+
+
+def test_a_sign_in_is_no_token_and_ends_with_signing_out(guarded: Running) -> None:
+    token = guarded.tokens["reader"]
+    with guarded.client() as client:
+        cookie, other = sign_in(client, token), sign_in(client, token)
+        assert token not in cookie
+        assert is_signed_in(guarded, cookie)
+        assert not is_signed_in(guarded, token)
+        with guarded.client(cookie) as bearer:
+            assert bearer.get("/api/v1/collections").status_code == 401
+        client.post("/workbench/sign-out", headers={"Cookie": f"{COOKIE}={cookie}"})
+        assert (is_signed_in(guarded, cookie), is_signed_in(guarded, other)) == (False, True)
+    stored = [path.read_text() for path in (guarded.root / "sign-ins").iterdir()]
+    assert not any(other in text or token in text for text in stored)
+
+
+def test_a_sign_in_ends_by_time_and_with_its_token(
+    guarded: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = guarded.root.parent / "g-tokens.toml"
+    text = file.read_text()
+    with guarded.client() as client:
+        cookie = sign_in(client, guarded.tokens["reader"])
+        assert is_signed_in(guarded, cookie)
+        file.write_text("")
+        assert not is_signed_in(guarded, cookie)
+        file.write_text(text)
+        assert is_signed_in(guarded, cookie)
+        monkeypatch.setattr(sign_ins, "LIFETIME", 0.0)
+        assert not is_signed_in(guarded, cookie)
+        later = sign_in(client, guarded.tokens["reader"])
+        assert [path.stem for path in (guarded.root / "sign-ins").iterdir()] == [token_hash(later)]
+
+
+def test_a_token_has_so_many_sign_ins(guarded: Running) -> None:
+    with guarded.client() as client:
+        cookies = [sign_in(client, guarded.tokens["all"]) for _ in range(22)]
+    signed_in = [is_signed_in(guarded, cookie) for cookie in cookies]
+    assert signed_in == [False] * 2 + [True] * 20
+
+
+def test_the_cookie_is_secure_where_the_page_is(guarded: Running) -> None:
+    """A proxy on this machine says by which scheme it was asked."""
+    with guarded.client() as client:
+        given = {"token": guarded.tokens["reader"]}
+        plain = client.post("/workbench/sign-in", data=given)
+        proxied = client.post(
+            "/workbench/sign-in", data=given, headers={"X-Forwarded-Proto": "https"}
+        )
+    cookies = [set(done.headers["set-cookie"].split("; ")) for done in (plain, proxied)]
+    assert all({"HttpOnly", "SameSite=lax", "Path=/"} <= cookie for cookie in cookies)
+    assert ["Secure" in cookie for cookie in cookies] == [False, True]
+
+
 def test_signing_in_and_out(guarded: Running) -> None:
     with guarded.client() as client:
         first = client.get(f"{HOME}sessions?text=x")
@@ -339,7 +404,8 @@ def test_another_collections_token_sees_nothing(guarded: Running) -> None:
     with guarded.client("elsewhere") as client:
         page = client.get(f"{HOME}sessions")
         assert (page.status_code, "Curie" in page.text) == (403, False)
-        assert client.get("/workbench/").headers["location"] == HOME
+        entrance = client.get("/workbench/")
+        assert (entrance.status_code, "default" in entrance.text) == (403, False)
 
 
 # --- assets and PDFs ---

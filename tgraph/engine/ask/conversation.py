@@ -262,7 +262,8 @@ def suggest_questions(opened: OpenCollection, count: int, history: Sequence[Turn
 
 
 def prepare_mode(opened: OpenCollection, mode: str) -> None:
-    """Build what the mode needs and no index run has built."""
+    """Build what the mode needs and no index run has built, by the settings of the graph: they who
+    ask with settings of their own build nothing for others."""
     need = _missing_need(mode, opened.context())
     if need is None:
         return
@@ -275,7 +276,7 @@ def prepare_mode(opened: OpenCollection, mode: str) -> None:
 
     with opened.watching() as (progress, message):
         message(need.message)
-        PrepareRun(opened.setup(progress, message)).prepare(need)
+        PrepareRun(opened.original.setup(progress, message)).prepare(need)
 
 
 def _missing_need(mode: str, context: Context) -> Need | None:

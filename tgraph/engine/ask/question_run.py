@@ -7,38 +7,46 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tgraph import vocabulary as v
 from tgraph.answer.base import Notes, PromptedSynthesiser, WriterPrompt
 from tgraph.answer.citations import cite_places, set_apart, well_cited, with_grounds
+from tgraph.answer.quotes import find_answering_part, shorten_sentence
 from tgraph.answer.rows import shown_lines
 from tgraph.engine.ask.bearer_note import OTHER_BEARER, NamedBearers
+from tgraph.engine.ask.conflict_note import describe_conflict
 from tgraph.engine.ask.methods import Chosen, Method
+from tgraph.engine.ask.verdict import (
+    introduce_passages,
+    is_uncertain,
+    judge_answer,
+    no_evidence,
+)
 from tgraph.errors import StoreError, TgraphError
 from tgraph.model import (
     Answer,
+    AnswerJudgement,
     ContextRow,
     Evidence,
     GraphRagResponse,
-    Judgement,
     Note,
     Selection,
     Sentence,
     ShownContext,
     join_sentences,
 )
+from tgraph.models.concurrency import RunCancelledError
 from tgraph.record.bundle import BundleRecord
 from tgraph.record.session import SessionDescription, SessionRecord
-from tgraph.rendering import collapse_whitespace
-from tgraph.resources import load_tables
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.contradictions.disputes import notes_on
 from tgraph.retrieve.reasons import THIRD_WORDING
+from tgraph.retrieve.text.lexical import term_set
 from tgraph.retrieve.text.page_sentences import read_place_text
 
 if TYPE_CHECKING:
@@ -62,6 +70,9 @@ def on_record(record: BundleRecord, what: str) -> Iterator[None]:
         raise
     except AbandonedError:
         _record_end(record, "aborted", f"Whoever asked the {what} has gone.")
+        raise
+    except RunCancelledError:
+        _record_end(record, "aborted", f"The {what} was told to stop.")
         raise
     except TgraphError as error:
         _record_end(record, "failed", str(error))
@@ -89,25 +100,8 @@ def usage_of(record: BundleRecord) -> Mapping[str, int]:
     return asdict(record.usage)
 
 
-NO_EVIDENCE_SENTENCE = "There is no evidence for an answer in these documents."
-
 CONTEXT_ONLY = "context-only"
 """The status of a session in which the context, or the prompt, was asked for and no answer."""
-
-
-def no_evidence(question: str, language: str = "") -> str:
-    """Return the no-evidence sentence in the set language, or else the question's language.
-
-    Languages unknown to tgraph give the English sentence."""
-    from tgraph.ingest.languages import detect_language
-
-    code = language.lower().partition("-")[0] or detect_language(question)
-    language_table = load_tables("languages").get(code)
-    return (
-        str(language_table["no_evidence"])
-        if isinstance(language_table, dict)
-        else NO_EVIDENCE_SENTENCE
-    )
 
 
 AnswerStream = Generator[GraphRagResponse, None, Answer]
@@ -238,9 +232,14 @@ class QuestionRun:
                         self._others_answer.append(sentence)
                         break
                     continue
-                sentence = set_apart(well_cited(sentence, self._context), sentences)
+                sentence = well_cited(sentence, self._context)
+                if quotes_only and record.wording >= THIRD_WORDING:
+                    sentence = self._shorten_quote(question, selection, sentence)
+                sentence = set_apart(sentence, sentences)
                 if not sentences:
                     yield self._explain_message(record.answer_begun(step))
+                    if introduction := self._introduction(question, selection):
+                        yield GraphRagResponse(message_type="chunk", response=introduction)
                 sentences.append(sentence)
                 lead = sentence.lead if len(sentences) > 1 else ""
                 yield SentenceMessage(
@@ -260,30 +259,32 @@ class QuestionRun:
         notes: Notes,
         step: str,
     ) -> Answer:
-        record, judgement = self._record, selection.judgement
-        language = self._context.settings.answer.language
-        text = join_sentences(sentences) or no_evidence(question.text, language)
+        record, language = self._record, self._context.settings.answer.language
+        asked = term_set(question.text)
+        text = no_evidence(question.text, language)
+        if sentences:
+            text = self._introduction(question, selection) + join_sentences(sentences)
         missing = (Note(f"Nothing found on: {words}.", (), ()) for words in notes.missing)
         least = self._context.settings.answer.least_confidence
         doubts = tuple(_disagreement_notes(selection, sentences, least, self._context))
+        conflict = self._describe_conflict(selection, sentences)
         answer_notes = (
+            *((conflict,) if conflict else ()),
             *self._question_notes(question, sentences),
             *notes_on(self._context, sentences),
             *missing,
             *(Note(text, (), ()) for text in (*self._context.notes, *self._context.doubts.said)),
-            *(_nearest_note(evidence, self._context) for evidence in notes.nearest),
+            *(_nearest_note(place, asked, self._context) for place in notes.nearest),
             *doubts,
         )
-        is_stated = judgement is not None and not doubts and _is_said(judgement, sentences)
-        short = judgement.answer if judgement and is_stated else ""
-        confidence = judgement.confidence if judgement and not self._others_answer else None
-        record.answer(step, text, sentences, notes.dropped, answer_notes, short, confidence)
+        judged = self._judge_answer(selection, sentences, disputed=bool(doubts or conflict))
+        record.answer(step, text, sentences, notes.dropped, answer_notes, judged)
         record.finish("completed" if sentences else "no-evidence")
         return Answer(
             question=question.text,
             mode=self._method.mode,
             text=text,
-            no_evidence=not sentences,
+            verdict=judged.verdict,
             sentences=tuple(sentences),
             selection=selection.selected,
             session=record.session,
@@ -292,10 +293,50 @@ class QuestionRun:
             model=self._method.synthesiser.agent.name,
             dropped=self._left_out(question, selection, notes),
             notes=answer_notes,
-            short=short,
-            confidence=confidence,
+            short=judged.short,
+            confidence=judged.confidence,
             usage_by_step=record.usage_by_step,
+            short_confidence=judged.short_confidence,
         )
+
+    def _shorten_quote(
+        self, question: Question, selection: Selection, sentence: Sentence
+    ) -> Sentence:
+        answer = selection.judgement.answer if selection.judgement else ""
+        longest = self._context.settings.answer.longest_quote
+        return shorten_sentence(sentence, answer, term_set(question.text), longest)
+
+    def _describe_conflict(
+        self, selection: Selection, sentences: Sequence[Sentence]
+    ) -> Note | None:
+        """Return a note where two documents answer differently; a model tells that itself."""
+        is_quoted = sentences and self._method.synthesiser.agent.kind != "model"
+        if not is_quoted or self._record.wording < THIRD_WORDING:
+            return None
+        return describe_conflict(selection.judgement, self._context)
+
+    def _is_uncertain(self, selection: Selection) -> bool:
+        """Whether quoted sentences may not answer; a model judges that for itself."""
+        return (
+            self._record.wording >= THIRD_WORDING
+            and self._method.synthesiser.agent.kind != "model"
+            and is_uncertain(selection, self._context.settings.answer)
+        )
+
+    def _introduction(self, question: Question, selection: Selection) -> str:
+        """The words before the sentences of an answer."""
+        if not self._is_uncertain(selection):
+            return ""
+        return introduce_passages(question.text, self._context.settings.answer.language) + "\n\n"
+
+    def _judge_answer(
+        self, selection: Selection, sentences: Sequence[Sentence], *, disputed: bool
+    ) -> AnswerJudgement:
+        judgement = None if self._others_answer else selection.judgement
+        if judgement is not None and self._record.wording < THIRD_WORDING:
+            judgement = replace(judgement, short_confidence=None)
+        uncertain = self._is_uncertain(selection)
+        return judge_answer(judgement, sentences, uncertain=uncertain, disputed=disputed)
 
     @cached_property
     def _bearers(self) -> NamedBearers:
@@ -355,10 +396,14 @@ def _prompt_of(
     return WriterPrompt(by_id, "\n".join(line for _, line in lines))
 
 
-def _nearest_note(evidence: Evidence, context: Context) -> Note:
+def _nearest_note(evidence: Evidence, asked: Collection[str], context: Context) -> Note:
     """Return a note quoting the evidence nearest to an answer."""
     quote_text = read_place_text(evidence, context)
-    return Note(f"This comes nearest, but does not answer: “{quote_text}”", (), (evidence,))
+    if context.wording < THIRD_WORDING:
+        return Note(f"This comes nearest, but does not answer: “{quote_text}”", (), (evidence,))
+    longest = context.settings.answer.longest_quote
+    start, end = find_answering_part(quote_text, "", asked, longest)
+    return Note(f"The nearest passage: “{quote_text[start:end]}”", (), (evidence,))
 
 
 def _disagreement_notes(
@@ -378,21 +423,6 @@ def _disagreement_notes(
         quote = read_place_text(judged.place, context)
         remark = f"The reader takes “{judged.answer}” for an answer {sure}: “{quote}”"
         yield Note(remark, (), (judged.place,))
-
-
-def _is_said(judgement: Judgement, sentences: Sequence[Sentence]) -> bool:
-    """Return whether a sentence contains the short answer, or quotes the judged place."""
-    words = collapse_whitespace(judgement.answer)
-    place = judgement.place.iri if judgement.place else None
-    return any(
-        words in collapse_whitespace(sentence.text)
-        or any(
-            c.evidence == place
-            and collapse_whitespace(c.quote) == collapse_whitespace(sentence.text)
-            for c in sentence.citations
-        )
-        for sentence in sentences
-    )
 
 
 def _sum_counts(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:

@@ -111,7 +111,10 @@ class Stepwise(MethodAround):
                 )
             if places:
                 parts.append(QuestionPart(places))
-                answers.append(Judgement(reading.confidence, short, places[0]))
+                sure = reading.judgement.short_confidence if reading.judgement and short else None
+                answers.append(
+                    Judgement(reading.confidence, short, places[0], short_confidence=sure)
+                )
             else:
                 parts.append(QuestionPart((), step.phrase, reading.sentences[:1]))
         return AnsweredParts(tuple(parts), _combine_judgements(answers) if context.reader else None)
@@ -266,7 +269,12 @@ def _combine_judgements(answers: Sequence[Judgement]) -> Judgement:
         return Judgement(0.0)
     confidence = _of_all([judgement.confidence for judgement in answers])
     short = "; ".join(judgement.answer for judgement in answers)
-    return Judgement(confidence, short if all(a.answer for a in answers) else "", answers[0].place)
+    return Judgement(
+        confidence,
+        short if all(answer.answer for answer in answers) else "",
+        answers[0].place,
+        short_confidence=_of_all([answer.short_confidence for answer in answers]),
+    )
 
 
 def _order_sides(decision: Decision | None, sides: tuple[SideAnswer, SideAnswer]) -> AnsweredParts:
@@ -275,7 +283,7 @@ def _order_sides(decision: Decision | None, sides: tuple[SideAnswer, SideAnswer]
     ordered = (sides[first], sides[1 - first])
     confidence = _of_all([side.confidence for side in sides])
     text = decision.text if decision else ""
-    judgement = Judgement(confidence, text, ordered[0].places[0])
+    judgement = Judgement(confidence, text, ordered[0].places[0], short_confidence=confidence)
     return AnsweredParts(tuple(QuestionPart(side.places) for side in ordered), judgement)
 
 

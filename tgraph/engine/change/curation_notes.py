@@ -10,6 +10,7 @@ from tgraph import vocabulary as v
 from tgraph.errors import UsageError
 from tgraph.explain.trace.facts import Facts, KnownFact
 from tgraph.index.decisions import Decisions
+from tgraph.record.boundary import names_reserved
 from tgraph.record.curations import CuratedEntity, CuratedFact, CurationNote
 from tgraph.rendering import collapse_whitespace
 from tgraph.store.statements import edge_of
@@ -185,6 +186,8 @@ class NoteWriter:
     def _check_triple(self, triple: Triple) -> None:
         if triple.subject == triple.object:
             raise UsageError("Subject and object of a fact have to be two different entities.")
+        if names_reserved(triple):
+            raise UsageError(f"{triple} is not knowledge: what is on record is tgraph's to say.")
         if edge_of(self._canonical_triple(triple)) in {
             edge_of(self._canonical_triple(denied)) for denied in self._decisions.denied
         }:

@@ -43,7 +43,7 @@ from tgraph.record.erasure.document_texts import DocumentTexts, extract_strings
 from tgraph.record.erasure.rewriter import Marks, Rewriter
 from tgraph.record.erasure.scope import find_scope
 from tgraph.record.ledger import batch_lines
-from tgraph.store.base import Graph, Store, select_rows
+from tgraph.store.base import Graph, Store, match_record, select_rows
 from tgraph.store.files import disk_errors, hold_lock
 from tgraph.store.folder import CollectionFolder
 from tgraph.store.journal import is_free
@@ -294,9 +294,7 @@ class _CollectionRewriting:
         self._places: defaultdict[str, set[str]] = defaultdict(set)
         self._telling: set[str] = set()
         self._knowledge_changed = False
-        graphs = [
-            _term_text(row["graph"]) for row in select_rows(store, "trace/graphs", union=False)
-        ]
+        graphs = [_term_text(row["graph"]) for row in select_rows(store, "trace/graphs")]
         self._catalogues = sorted(g for g in graphs if g.startswith(_CATALOGUE))
         self._bundles = sorted(g for g in graphs if g.startswith(_BUNDLE))
         self._others = sorted(g for g in graphs if not g.startswith((_CATALOGUE, _BUNDLE)))
@@ -364,7 +362,7 @@ class _CollectionRewriting:
 
     def _rewrite_texts(self) -> None:
         for predicate in (_CONTENT, v.tg("textHash"), v.tg("layoutHash"), v.tg("occurrences")):
-            for quad in self._store.match(None, predicate, None, None):
+            for quad in match_record(self._store, None, predicate):
                 self._owners[_term_text(quad.object)].add(_term_text(quad.subject))
                 self._places[_term_text(quad.object)].add(_term_text(quad.graph_name))
         batches = {self._sealed[batch.subject] for batch in self._batches}
@@ -422,10 +420,10 @@ class _CollectionRewriting:
         remaining_text = text
         for name in names:
             answer = NamedNode(v.answer_iri(name.removeprefix(v.answer_text_iri(""))))
-            for quad in self._store.match(answer, v.tg("sentence"), None, None):
+            for quad in match_record(self._store, answer, v.tg("sentence")):
                 sentence = quad.object
                 assert isinstance(sentence, NamedNode)
-                for text_quad in self._store.match(sentence, v.tg("text"), None, None):
+                for text_quad in match_record(self._store, sentence, v.tg("text")):
                     new = _term_text(rewriter.quad(text_quad).object)
                     old = _term_text(text_quad.object)
                     if new != old and old not in remaining_text:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from pyoxigraph import BlankNode, NamedNode, Quad
+from pyoxigraph import BlankNode, Quad
 
 from tgraph import vocabulary as v
 from tgraph.engine.index.community_reports import cluster_entities, write_reports
@@ -20,21 +20,13 @@ from tgraph.errors import QueryError
 from tgraph.explain.query.guard import check_query
 from tgraph.explain.query.sparql import Bounds, run_update
 from tgraph.record.activities import Activity, agent_quads, responsible_agents
+from tgraph.record.boundary import is_reserved_statement
 from tgraph.rendering import one_line
 from tgraph.store.base import Graph
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.statements import Statements, to_bytes
 from tgraph.store.writer import LayeredStore, WorkingCopy
 
-_SEALED = (v.bundle_iri(""), v.collection_iri(""))
-_KNOWLEDGE = tuple(f"{v.URN}{kind}:" for kind in ("entity", "relation", "type", "edge"))
-"""What an update may speak of. Anything else of tgraph's is on record, or is named by what it says,
-as claims, communities and reports are."""
-_SAID = (v.TG, v.PROV, v.RDF, v.RDFS, v.OA, v.DCTERMS)
-_TIES = frozenset(
-    (*map(v.tg, ("original", "mergedFrom", "edge", "entity", "claim")), v.RDF_REIFIES)
-) | {v.prov("wasDerivedFrom")}
-"""What ties knowledge to the evidence that it rests on."""
 _MOST_SHOWN = 300
 _ALLOWED = (
     "It may change knowledge (what the default graph says of entities, relations and types) and"
@@ -113,42 +105,26 @@ def compare_stores(
     return added, removed
 
 
-def _is_of_record(quad: Quad) -> bool:
-    """Return whether the quad uses tgraph's own terms about recorded items, or links items to
-    evidence."""
-    predicate = quad.predicate
-    if predicate in _TIES and _is_ours(quad.subject):
-        return True
-    return (_is_on_record(quad.subject) and predicate.value.startswith(_SAID)) or (
-        _is_on_record(quad.object) and predicate.value.startswith((v.TG, v.PROV))
-    )
-
-
-def _is_on_record(term: object) -> bool:
-    return isinstance(term, NamedNode) and _is_ours(term) and not term.value.startswith(_KNOWLEDGE)
-
-
-def _is_ours(term: object) -> bool:
-    return isinstance(term, NamedNode) and term.value.startswith(v.URN)
-
-
 def _format_quad(quad: Quad) -> str:
     return one_line(to_bytes([quad]).decode(), _MOST_SHOWN)
 
 
+def _is_in_own_graph(quad: Quad) -> bool:
+    return quad.graph_name != v.KNOWLEDGE_GRAPH and not v.is_record_graph(quad.graph_name)
+
+
 def _check_allowed(added: Iterable[Quad], removed: Iterable[Quad]) -> None:
-    for quad in (*added, *removed):
-        graph = quad.graph_name
-        if isinstance(graph, NamedNode) and graph.value.startswith(_SEALED):
+    for quad in (*added, *(quad for quad in removed if not _is_in_own_graph(quad))):
+        if v.is_sealed_graph(quad.graph_name):
             raise QueryError(
                 "An update can't change the sealed record of sessions.",
                 f"Name the graphs that it is about. {_ALLOWED}",
             )
-        if graph == v.SOURCE_GRAPH or _is_of_record(quad):
+        if quad.graph_name == v.SOURCE_GRAPH or is_reserved_statement(quad):
             raise QueryError(
                 "An update can't change what answers rest on (documents, pages, chunks, evidence,"
-                " accessions, how they were read, claims, communities and reports), and this would:"
-                f" {_format_quad(quad)}",
+                " accessions, how they were read, claims, communities and reports), nor speak in"
+                f" the terms that say it, and this would: {_format_quad(quad)}",
                 _ALLOWED,
             )
     for quad in added:

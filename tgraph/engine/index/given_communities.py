@@ -99,7 +99,9 @@ def _parts_alone(store: Store, documents: Iterable[str]) -> dict[str, str]:
 def _evidence_of(store: Store, documents: Iterable[str]) -> Iterator[Quad]:
     for document in documents:
         for chunk in chunks_of_document(store, document):
-            for part in store.match(None, v.prov("wasDerivedFrom"), NamedNode(chunk), None):
+            for part in store.match(
+                None, v.prov("wasDerivedFrom"), NamedNode(chunk), v.SOURCE_GRAPH
+            ):
                 for quad in store.match(part.subject, None, None, v.SOURCE_GRAPH):
                     yield quad
                     if quad.predicate in (v.tg("edge"), v.tg("contains")):

@@ -15,7 +15,7 @@ from tgraph.errors import ErasedTextError
 from tgraph.index.evidence import recorded_place
 from tgraph.index.sources import Texts, derived_items, document_of_chunk, page_of_chunk, text_value
 from tgraph.ingest.sentences import sentences
-from tgraph.store.base import Store, text_of
+from tgraph.store.base import Store, match_record, text_of
 
 AccessionState = Choice["stood", "later", "superseded", "retracted"]
 PlaceSpan = tuple[str, int | None, int, int]
@@ -80,7 +80,7 @@ class CorpusAsOf:
     def runs(self) -> dict[str, int]:
         """Return generations by index run; runs without changes have no generation."""
         generations: dict[str, int] = {}
-        for quad in self.store.match(None, v.tg("run"), None, None):
+        for quad in match_record(self.store, None, v.tg("run")):
             for number in self.store.match(quad.subject, v.tg("generation"), None, quad.graph_name):
                 if isinstance(number.object, Literal) and isinstance(quad.object, NamedNode):
                     run = quad.object.value

@@ -114,11 +114,11 @@ def values_of(
     store: Store,
     subject: str,
     predicate: NamedNode,
-    graph: Graph | None,
+    graph: Graph,
     kind: type[Literal] | type[NamedNode] = Literal,
 ) -> list[str]:
-    """Return property values of a subject in a graph (None: any graph): literal texts, or IRIs
-    according to ``kind``."""
+    """Return property values of a subject in a graph: literal texts, or IRIs according to
+    ``kind``."""
     quads = store.match(NamedNode(subject), predicate, None, graph)
     return [quad.object.value for quad in quads if isinstance(quad.object, kind)]
 

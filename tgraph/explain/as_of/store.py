@@ -27,7 +27,7 @@ from tgraph.explain.integrity.sealed_entries import (
 from tgraph.librarian import Librarian
 from tgraph.retrieve.filters import NO_FILTERS, admitted_documents
 from tgraph.retrieve.subset import Admitted
-from tgraph.store.base import Store, text_of
+from tgraph.store.base import Store, match_record, text_of
 from tgraph.store.oxigraph import BULK, OxigraphStore
 
 
@@ -46,7 +46,7 @@ class KnowledgeBatch:
 def knowledge_batches(store: Store) -> list[KnowledgeBatch]:
     """Return knowledge changes, sorted by generation."""
     batches = []
-    for batch in store.match(None, v.RDF_TYPE, v.tg("Batch"), None):
+    for batch in match_record(store, None, v.RDF_TYPE, v.tg("Batch")):
         assert isinstance(batch.subject, NamedNode)
         batch_quads = store.match(batch.subject, None, None, batch.graph_name)
         values = {quad.predicate: text_of(quad.object) for quad in batch_quads}

@@ -25,7 +25,7 @@ from tgraph.index.stored_graph import StoredGraph
 from tgraph.record.assessments import find_questioned_sessions
 from tgraph.rendering import brief_repr, render_value
 from tgraph.retrieve.labels import read_reified_edges
-from tgraph.store.base import Store, text_of
+from tgraph.store.base import Store, match_record, text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,9 +176,9 @@ def answers_on(store: Store, catalogue: str, edges: Iterable[str]) -> tuple[str,
 
 def _edge_uses(store: Store, edge: str) -> Iterator[Quad]:
     """Yield bundle quads that select the edge or derive from its evidence."""
-    for quad in store.match(None, v.tg("edge"), NamedNode(edge), None):
+    for quad in match_record(store, None, v.tg("edge"), NamedNode(edge)):
         if quad.graph_name == v.SOURCE_GRAPH:
-            yield from store.match(None, v.prov("wasDerivedFrom"), quad.subject, None)
+            yield from match_record(store, None, v.prov("wasDerivedFrom"), quad.subject)
         elif any(store.match(quad.subject, v.RDF_TYPE, v.tg("EdgeSelection"), quad.graph_name)):
             yield quad
 
@@ -191,9 +191,9 @@ def _has_answer(store: Store, bundle: str) -> bool:
 def _document_references(store: Store, document: str) -> Iterator[Quad]:
     """Yield bundle quads that select or cite content from the document."""
     for page in (document, *derived_items(store, document, "Page")):
-        yield from store.match(None, v.oa("hasSource"), NamedNode(page), None)
+        yield from match_record(store, None, v.oa("hasSource"), NamedNode(page))
     for part in (*chunks_of_document(store, document), *evidence_of_document(store, document)):
-        yield from store.match(None, v.prov("wasDerivedFrom"), NamedNode(part), None)
+        yield from match_record(store, None, v.prov("wasDerivedFrom"), NamedNode(part))
 
 
 def _citing_sentences(store: Store, bundle: str, readings: set[str]) -> Iterator[CitingSentence]:

@@ -192,7 +192,10 @@ def run_audit(
         for parameter in audit.parameters
     }
     terms["catalogue"] = [NamedNode(catalogue)]
-    result_rows = _select_rows(store, load_query(f"{FOLDER}/{audit.name}", terms), audit, values)
+    graphs = (row["graph"] for row in select_rows(store, "trace/other-graphs"))
+    others = [graph for graph in graphs if isinstance(graph, NamedNode)]
+    query = load_query(f"{FOLDER}/{audit.name}", terms, without=others)
+    result_rows = _select_rows(store, query, audit, values)
     labels = _edge_labels(store, result_rows) if "fact" in audit.columns else {}
     rows = tuple(
         tuple(

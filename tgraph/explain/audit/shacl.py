@@ -123,7 +123,7 @@ def _of_rules(quads: Iterable[Quad], rules: Iterable[Rule]) -> Iterator[ShaclVio
     data = OxigraphStore.memory()
     data.fill(quads)
     for rule in rules:
-        results = data.query(rule.select, union=False)
+        results = data.query(rule.select)
         assert isinstance(results, Solutions)
         for row in results:
             yield ("", rule.focus, "", _term_string(row["value"]), rule.message)

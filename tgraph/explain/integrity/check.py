@@ -32,10 +32,10 @@ from tgraph.explain.integrity.erasures import Erasure, Rewritings
 from tgraph.explain.integrity.quads import BatchReplay, StoredQuads, find_differences
 from tgraph.explain.integrity.texts import SourceCheck
 from tgraph.librarian import Librarian
-from tgraph.record.chain import GENESIS, NO_GRAPH, GraphHash, Head, hash_of_graph
+from tgraph.record.chain import GENESIS, NO_GRAPH, GraphHash, Head, hash_of_bundle
 from tgraph.record.signing import KIND, PublicKey
 from tgraph.rendering import render_value
-from tgraph.store.base import Graph, Store, select_rows
+from tgraph.store.base import Graph, Store, match_record, select_rows
 from tgraph.store.oxigraph import OxigraphStore
 
 _HASH = re.compile(r"[0-9a-f]{64}")
@@ -103,7 +103,11 @@ def check_integrity(
     rewritings = Rewritings(store, entries)
     problems += rewritings.problems(entries)
     entries = [replace(e, hash=rewritings.hash_of(e.subject, e.hash)) for e in entries]
-    bundles = {name: hash_of_graph(store, term) for name, term in _bundle_graphs(graphs).items()}
+    kinds = {entry.subject: entry.kind for entry in entries}
+    bundles = {
+        name: hash_of_bundle(store, term, kinds.get(name, ""))
+        for name, term in _bundle_graphs(graphs).items()
+    }
     problems += [*lost, *wrong_bundles(entries, bundles)]
     with ExitStack() as stack:
         replayed = stack.enter_context(closing(_replay_batches(librarian, entries, rewritings)))
@@ -138,7 +142,7 @@ def check_integrity(
 
 def _named_graphs(store: Store) -> dict[str, NamedNode | BlankNode]:
     """The named graphs by their names; tgraph gives none a blank node, but somebody may."""
-    terms = (row["graph"] for row in select_rows(store, "trace/graphs", union=False))
+    terms = (row["graph"] for row in select_rows(store, "trace/graphs"))
     return {term_text(term): term for term in terms if isinstance(term, NamedNode | BlankNode)}
 
 
@@ -171,7 +175,7 @@ def _find_unpublished(
     either = {**graphs, **there}
     apart: list[Graph] = [either[name] for name in sorted(either) if name.startswith(_CATALOGUE)]
     for name, term in _bundle_graphs(either).items():
-        if hash_of_graph(written, term) != bundles.get(name, NO_GRAPH):
+        if hash_of_bundle(written, term, "").hash != bundles.get(name, NO_GRAPH).hash:
             apart.append(term)
     with (
         closing(StoredQuads(store, apart)) as published_quads,
@@ -201,10 +205,10 @@ def _find_head(
 def wrong_bundles(
     entries: Sequence[ChainEntry], bundles: Mapping[str, GraphHash]
 ) -> Iterator[Problem]:
-    """Yield problems for bundles differing from their seals."""
+    """Yield problems for bundles that differ from their seals, or speak of what isn't theirs."""
     sealed = {e.subject: e.hash for e in entries if e.kind not in ("batch", KIND)}
     for bundle in sorted(bundles.keys() | sealed):
-        bundle_hash, quads = bundles.get(bundle, NO_GRAPH)
+        bundle_hash, quads, foreign = bundles.get(bundle, NO_GRAPH)
         if bundle not in sealed:
             detail = f"The bundle is not in the chain and has {quads} quads."
             yield Problem("added", "bundle", bundle, detail)
@@ -213,6 +217,9 @@ def wrong_bundles(
         elif bundle_hash != sealed[bundle]:
             detail = f"The quads were changed; the seal is {sealed[bundle]}."
             yield Problem("altered", "bundle", bundle, detail)
+        for subject in foreign:
+            detail = f"It speaks of {subject}, which is not its own."
+            yield Problem("added", "bundle", bundle, detail)
 
 
 def _replay_batches(
@@ -235,7 +242,7 @@ def _needed_texts(
     """Return hashes of required texts, each with a resource requiring it."""
     needed = dict(replayed.texts)
     for predicate in _KEPT:
-        for quad in store.match(None, predicate, None, None):
+        for quad in match_record(store, None, predicate):
             if not rewritings.was_removed(term_text(quad.object)):
                 needed.setdefault(term_text(quad.object), term_text(quad.subject))
     needed.update((entry.hash, entry.subject) for entry in entries if entry.kind == "batch")

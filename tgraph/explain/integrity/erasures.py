@@ -16,7 +16,7 @@ from tgraph.errors import ErasedTextError, UsageError
 from tgraph.explain.integrity.entries import ChainEntry, Problem, term_text, values_by_property
 from tgraph.index.sources import Texts
 from tgraph.record.bundle import ERASURE
-from tgraph.store.base import Store
+from tgraph.store.base import Store, match_record
 
 _BATCH = f"{v.URN}batch:"
 _NEVER = datetime.min.replace(tzinfo=UTC)
@@ -149,7 +149,7 @@ def erasure_of_document(store: Store, document: str) -> Erasure | None:
     prefix = v.erasure_iri("")
     erasures = [
         read_erasure(store, term_text(quad.graph_name)).what
-        for quad in store.match(None, v.prov("used"), NamedNode(document), None)
+        for quad in match_record(store, None, v.prov("used"), NamedNode(document))
         if term_text(quad.subject).startswith(prefix)
     ]
     return max(erasures, key=_erasure_time, default=None)
@@ -162,7 +162,7 @@ def last_erasure(store: Store) -> Erasure | None:
 
 def erasures_since(store: Store, time: str) -> list[Erasure]:
     """Return erasures after a time (an xsd:dateTime text), sorted by time."""
-    graphs = {quad.graph_name for quad in store.match(None, v.RDF_TYPE, v.tg("Erasure"), None)}
+    graphs = {q.graph_name for q in match_record(store, None, v.RDF_TYPE, v.tg("Erasure"))}
     erasures = (read_erasure(store, term_text(graph)).what for graph in graphs)
     return sorted(
         (e for e in erasures if _parse_time(e.time) > _parse_time(time)), key=_erasure_time
@@ -176,10 +176,10 @@ def erasure_of_bundle(store: Store, bundle: str) -> Erasure | None:
     """Return the last erasure that rewrote a bundle or removed a text referenced by the bundle.
 
     Ranked orders cut off by limits are no such texts: no answer rests on ranked orders."""
-    erasure_quads = list(store.match(None, v.tg("rewrote"), NamedNode(bundle), None))
+    erasure_quads = list(match_record(store, None, v.tg("rewrote"), NamedNode(bundle)))
     for quad in store.match(None, v.tg("contentHash"), None, NamedNode(bundle)):
         if not term_text(quad.subject).startswith(_ORDERS):
-            erasure_quads += store.match(None, v.tg("removedText"), quad.object, None)
+            erasure_quads += match_record(store, None, v.tg("removedText"), quad.object)
     erasures = (read_erasure(store, term_text(quad.graph_name)).what for quad in erasure_quads)
     return max(erasures, key=_erasure_time, default=None)
 

@@ -20,7 +20,7 @@ from tgraph.explain.integrity.erasures import Rewritings
 from tgraph.librarian import Librarian
 from tgraph.record.bundle import ERASURE
 from tgraph.record.chain import CHAIN_HASH, entry_at
-from tgraph.store.base import Store, text_of
+from tgraph.store.base import Store, match_record, text_of
 from tgraph.store.oxigraph import BULK
 from tgraph.store.statements import read_nquads
 
@@ -35,7 +35,7 @@ class SealedEntries:
         self._store = store
         self._librarian = librarian
         first = Literal("1", datatype=v.xsd("integer"))
-        graphs = {text_of(q.graph_name) for q in store.match(None, v.tg("sequence"), first, None)}
+        graphs = {text_of(q.graph_name) for q in match_record(store, None, v.tg("sequence"), first)}
         self.catalogues = sorted(name for name in graphs if name.startswith(v.collection_iri("")))
         self.erasures = [
             entry_of(store, quad.subject, name)

@@ -27,7 +27,7 @@ from tgraph.index.sources import (
     range_of_chunk,
 )
 from tgraph.librarian import Librarian
-from tgraph.store.base import Store
+from tgraph.store.base import Store, match_record
 
 _EXACT, _QUOTE = v.oa("exact"), ":quote"
 _EVIDENCE, _BUNDLE = f"{v.URN}evidence:", v.bundle_iri("")
@@ -65,7 +65,7 @@ class SourceCheck:
         for kind, subject in self._checked_subjects():
             for detail in self._find_errors(kind, subject):
                 yield Problem("altered", kind.casefold(), subject, detail)
-        for quad in self._store.match(None, _EXACT, None, None):
+        for quad in match_record(self._store, None, _EXACT):
             if term_text(quad.graph_name).startswith(_BUNDLE):
                 try:
                     check_citation(self._store, self._texts, quad)

@@ -33,13 +33,14 @@ class StoppedQueryError(QueryError):
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Query bounds: seconds, bytes of memory, maximum number of rows (None: all), and base IRI
-    for relative IRIs (None: no relative IRIs allowed)."""
+    """Query bounds: seconds, bytes of memory, maximum number of rows (None: all), base IRI for
+    relative IRIs (None: no relative IRIs allowed), and bytes of the result (None: any)."""
 
     timeout: float = TIMEOUT
     memory: int = MEMORY
     limit: int | None = None
     base: str | None = None
+    size: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,14 @@ def _run_worker(job: Mapping[str, Any], bounds: Bounds) -> Generator[bytes, None
     listener.start()
     try:
         _feed_worker(process.stdin, json.dumps(job).encode())
+        size = 0
         while block := process.stdout.read1(_BLOCK):  # type: ignore[attr-defined]
+            size += len(block)
+            if bounds.size is not None and size > bounds.size:
+                raise StoppedQueryError(
+                    f"The result has more than {bounds.size >> 10:,} kB.",
+                    "Narrow the query, or ask for a part with LIMIT and OFFSET.",
+                )
             yield block
         code = process.wait()
         listener.join()

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from tgraph.explain.render.markup import ReadQuote, terminal_quote
 from tgraph.model import Answer, Citation, Note, Sentence
-from tgraph.rendering import collapse_whitespace, escape_controls, one_line
+from tgraph.rendering import (
+    collapse_whitespace,
+    describe_confidence,
+    describe_short_confidence,
+    escape_controls,
+    one_line,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -130,9 +136,13 @@ def _group_quotes(
 def answer_block(answer: Answer) -> Iterator[RenderableType]:
     """Yield lines and grids of a quoting answer: short answer if available, documents with
     numbered quotes, and further notes for readers."""
+    if answer.verdict == "uncertain":
+        yield _styled_line((answer.introduction, "yellow"))
+        yield ""
     if answer.short:
         yield _styled_line(
-            (collapse_whitespace(answer.short), "bold"), (_format_confidence(answer), _FAINT)
+            (collapse_whitespace(answer.short), "bold"),
+            (f"   {describe_short_confidence(answer.short_confidence)}", _FAINT),
         )
         yield ""
     for place, group in enumerate(quote_groups(answer.sentences)):
@@ -147,9 +157,9 @@ def answer_block(answer: Answer) -> Iterator[RenderableType]:
     for note in answer.notes:
         yield ""
         yield _styled_line((_format_note(note), "yellow"))
-    if not answer.short and answer.confidence is not None:
+    if answer.confidence is not None:
         yield ""
-        yield _styled_line((_format_confidence(answer).strip(), _FAINT))
+        yield _styled_line((describe_confidence(answer.confidence), _FAINT))
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,10 +221,6 @@ def _other_sources(sentence: Sentence, cited: Citation) -> str:
 def _format_note(note: Note) -> str:
     """Return note text, prefixed with "Note:" for notes about facts."""
     return collapse_whitespace(f"Note: {note.text}" if note.facts else note.text)
-
-
-def _format_confidence(answer: Answer) -> str:
-    return "" if answer.confidence is None else f"   confidence {answer.confidence:.2f}"
 
 
 def _styled_line(*parts: tuple[str, str]) -> Text:

@@ -22,8 +22,8 @@ def summarise_losses(report: ReadingReport) -> str:
     kinds = [format_count(count, one_line(kind)) for kind, count in counts.most_common()]
     if not kinds:
         return ""
-    rest = len(kinds) - _MOST_KINDS
-    listed = [*kinds[:_MOST_KINDS], *([f"{rest} other kinds of content"] if rest > 0 else [])]
+    rest = counts.total() - sum(count for _, count in counts.most_common(_MOST_KINDS))
+    listed = [*kinds[:_MOST_KINDS], *([f"{rest} of other kinds"] if rest > 0 else [])]
     text = ", ".join(listed[:-1]) + (" and " if listed[:-1] else "") + listed[-1]
     is_one = len(listed) == 1 and counts.total() == 1
     return f"{text} {'is' if is_one else 'are'} not in the text"

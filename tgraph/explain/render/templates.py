@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any
 from tgraph.explain.render.answer import is_extractive, quote_groups
 from tgraph.explain.render.markup import Style, TextRun, is_code, runs_of
 from tgraph.explain.render.wording import format_clock
-from tgraph.rendering import escape_controls, format_count, shorten_text
+from tgraph.rendering import (
+    describe_confidence,
+    describe_short_confidence,
+    escape_controls,
+    format_count,
+    shorten_text,
+)
 from tgraph.resources import data_file
 
 if TYPE_CHECKING:
@@ -40,6 +46,10 @@ def _template_environment() -> Environment:
     )
     environment.filters |= {"clock": format_clock, "many": format_count, "shortened": shorten_text}
     environment.globals |= {"ROWS": ROWS, "LONGEST": LONGEST, "numbered": number_citations}
+    environment.globals |= {
+        "describe_confidence": describe_confidence,
+        "describe_short_confidence": describe_short_confidence,
+    }
     environment.globals |= {"is_extractive": is_extractive, "quote_groups": quote_groups}
     environment.globals |= {"runs": runs_of, "is_code": is_code, "styled": style_run}
     return environment

@@ -21,7 +21,7 @@ from tgraph.index.evidence import recorded_place
 from tgraph.index.sources import Texts, document_of_chunk, page_of_chunk, range_of_chunk, text_value
 from tgraph.index.standing_knowledge import StandingEvidence
 from tgraph.librarian import Librarian
-from tgraph.store.base import Store
+from tgraph.store.base import Store, match_record, read_literal, text_of
 
 _LABELS = (v.RDFS_LABEL, v.tg("description"), v.tg("summaryText"))
 _STATEMENTS = (v.tg("edge"), v.tg("entity"), v.tg("claim"))
@@ -37,7 +37,7 @@ class DisplayNames:
         self.recalled = NamesAsOf(store)
 
     def display_name(self, iri: str) -> str:
-        """Return a label or description from any graph, otherwise the IRI."""
+        """Return a label or description from the record or knowledge, otherwise the IRI."""
         kind = kind_of(iri)
         if kind == "chunk":
             return self._of_chunk(iri)
@@ -45,9 +45,8 @@ class DisplayNames:
             edge = self.recalled.edges([iri]).get(iri)
             return " — ".join(edge.labels) if edge else iri
         for predicate in _LABELS:
-            for graph in (v.KNOWLEDGE_GRAPH, v.SOURCE_GRAPH, None):
-                if labels := values_of(self._store, iri, predicate, graph):
-                    return labels[0]
+            if label := read_literal(self._store, NamedNode(iri), predicate):
+                return label
         former = {"entity": self.recalled.entity, "claim": self.recalled.claim}
         return former.get(kind, self._of_former)(iri) or iri
 
@@ -170,10 +169,9 @@ class Derivations:
         """Return the item of a session candidate; return any other IRI unchanged."""
         if kind_of(iri) != "candidate":
             return iri
-        item_iris = [
-            values_of(self._store, iri, v.tg(n), None, NamedNode) for n in ("item", "edge")
-        ]
-        return next(chain.from_iterable(item_iris), iri)
+        node = NamedNode(iri)
+        items = (match_record(self._store, node, v.tg(name)) for name in ("item", "edge"))
+        return next((text_of(quad.object) for quad in chain.from_iterable(items)), iri)
 
     def _of_description(self, node: DerivationNode) -> list[DerivationNode]:
         """Return the summary serving as description, otherwise evidence found in texts."""

@@ -97,6 +97,13 @@ def _find_person(store: Store, activity: str) -> str:
     return ""
 
 
+def names_session(point: str) -> bool:
+    """Return whether a point in time is named by a session; see ``find_point``."""
+    name = point.strip()
+    is_time = _DAY.fullmatch(name) or _MOMENT.fullmatch(name)
+    return not (name == NOW or is_time or (name.isdecimal() and len(name) < 8))
+
+
 def find_point(
     store: Store, record: Callable[[], Store], catalogue: str, name: str, now: datetime
 ) -> PointInTime:

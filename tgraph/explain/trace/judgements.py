@@ -9,7 +9,7 @@ from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.explain.trace.bundle_reader import BundleReader, kind_of
-from tgraph.store.base import Graph, Store, text_of
+from tgraph.store.base import Graph, Store, match_record, text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ def verdicts_on(store: Store, sentence: str) -> list[RecordedVerdict]:
     """Return verdicts on an answer sentence, in order of creation."""
     verdicts = [
         _read_verdict(store, verdict, quad.graph_name)
-        for quad in store.match(None, v.prov("wasDerivedFrom"), NamedNode(sentence), None)
+        for quad in match_record(store, None, v.prov("wasDerivedFrom"), NamedNode(sentence))
         if kind_of(verdict := text_of(quad.subject)) == "verdict"
     ]
     return sorted(verdicts, key=lambda verdict: (v.in_time(verdict.started), verdict.verification))
@@ -73,7 +73,7 @@ class RecordedInfluence:
 def influence_on(store: Store, answer: str) -> RecordedInfluence | None:
     """Return an answer's latest completed influence analysis, or None without analysis."""
     analyses = []
-    for quad in store.match(None, v.prov("used"), NamedNode(answer), None):
+    for quad in match_record(store, None, v.prov("used"), NamedNode(answer)):
         if kind_of(analysis := text_of(quad.subject)) == "influence":
             bundle_reader = BundleReader(store.match(None, None, None, quad.graph_name))
             if bundle_reader.read_text(analysis, "status") == "completed":

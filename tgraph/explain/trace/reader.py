@@ -257,17 +257,18 @@ class TraceReader:
             keywords=keywords_of(self._said, self._uuid),
             influence=influence_on(self._store, v.answer_iri(self._uuid)),
             short=self._said.read_text(v.answer_iri(self._uuid), "shortAnswer"),
-            confidence=self._read_confidence(),
+            confidence=self._read_probability("confidence"),
+            short_confidence=self._read_probability("shortConfidence"),
+            verdict=self._said.read_text(v.answer_iri(self._uuid), "answerVerdict"),
             choice=self._said.read_text(v.session_part_iri("mode-choice", self._uuid), "reasoning"),
             step_answers=self._step_answers(),
         )
 
     # --- the parts ---
 
-    def _read_confidence(self) -> float | None:
+    def _read_probability(self, term: str) -> float | None:
         answer = v.answer_iri(self._uuid)
-        recorded = self._said.read_text(answer, "confidence")
-        return self._said.real(answer, "confidence") if recorded else None
+        return self._said.real(answer, term) if self._said.read_text(answer, term) else None
 
     def _step_answers(self) -> tuple[TraceStepAnswer, ...]:
         """Return separately answered question steps, in order."""

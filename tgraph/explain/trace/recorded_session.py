@@ -21,7 +21,7 @@ from tgraph.model import Agent, Prompt, Usage
 from tgraph.models.base import Call
 from tgraph.models.recorded_calls import RecordedCalls, ReplayedReader, recorded_call
 from tgraph.retrieve.reasons import FIRST_WORDING
-from tgraph.store.base import Store
+from tgraph.store.base import Store, match_record
 
 ReadText = Callable[[str], str]
 ContentState = Choice["kept", "erased", "missing"]
@@ -109,8 +109,8 @@ def read_content(store: Store, texts: ReadText, key: str) -> tuple[str, ContentS
     try:
         return texts(key), "kept"
     except (StoreError, KeyError):
-        removed = store.match(None, v.tg("removedText"), RdfLiteral(key), None)
-        return "", "missing" if next(iter(removed), None) is None else "erased"
+        removed = match_record(store, None, v.tg("removedText"), RdfLiteral(key))
+        return "", "missing" if next(removed, None) is None else "erased"
 
 
 def read_request(store: Store, texts: ReadText, call: TraceCall) -> tuple[str, ContentState]:

@@ -11,7 +11,12 @@ from typing import Any
 from tgraph.errors import UsageError
 from tgraph.explain.trace.judgements import RecordedInfluence
 from tgraph.model import EntityMatch, Quotation
-from tgraph.rendering import brief_repr, render_value
+from tgraph.rendering import (
+    brief_repr,
+    describe_confidence,
+    describe_short_confidence,
+    render_value,
+)
 from tgraph.store.files import write_private
 
 
@@ -239,8 +244,10 @@ class Trace:
 
     ``actions`` is the tree of a DRIFT search. ``questioned`` states since when and why the
     answer no longer stands; blank while it stands. ``influence`` is the latest influence
-    analysis, or None. ``short`` is a short answer, ``confidence`` the probability that the
-    documents answer the question (0 to 1), if recorded. ``as_of`` is the requested time,
+    analysis, or None. ``short`` is a short answer, ``short_confidence`` the probability that the
+    short answer is right, ``confidence`` the probability that the documents answer the question
+    (0 to 1), if recorded; ``verdict`` is answered, uncertain or no_evidence, blank in records of
+    earlier releases. ``as_of`` is the requested time,
     generation or session, blank for newest knowledge. ``published`` is the start time of the
     queried knowledge (xsd:dateTime)."""
 
@@ -278,6 +285,8 @@ class Trace:
     prompts: tuple[TracePrompt, ...] = ()
     short: str = ""
     confidence: float | None = None
+    short_confidence: float | None = None
+    verdict: str = ""
     as_of: str = ""
     published: str = ""
     report: Callable[[], str] | None = field(default=None, repr=False, compare=False)
@@ -288,12 +297,21 @@ class Trace:
         return f"auto chose {self.mode} because {self.choice}" if self.choice else ""
 
     @property
-    def confidence_text(self) -> str:
-        """Confidence that documents answer the question, with the short answer; blank without
-        judgement."""
-        if self.confidence is None:
+    def introduction(self) -> str:
+        """The words before the passages of an uncertain answer."""
+        if self.verdict != "uncertain" or not self.sentences:
             return ""
-        return f"{self.confidence:.2f}" + (f" for “{self.short}”" if self.short else "")
+        return self.answer.partition(self.sentences[0].text)[0].strip()
+
+    @property
+    def confidence_text(self) -> str:
+        """The probabilities that the documents answer the question and that the short answer is
+        right; blank without judgement."""
+        sure = describe_confidence(self.confidence)
+        if not self.short:
+            return sure
+        short_sure = describe_short_confidence(self.short_confidence)
+        return "; ".join(filter(None, (sure, f"“{self.short}”: {short_sure}")))
 
     def name_scores(self, items: Iterable[TraceItem]) -> str:
         """Return what the scores of selected or rejected items are, such as ``retrieval score``."""

@@ -44,7 +44,7 @@ from tgraph.retrieve.orders import (
 from tgraph.retrieve.search.summary_tree import nodes_above
 from tgraph.retrieve.subset import narrow_context
 from tgraph.settings import Settings
-from tgraph.store.base import Store, text_of
+from tgraph.store.base import Graph, Store, text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,11 +371,13 @@ def _has_it(store: Store, expected: Expected, by_text: bool) -> bool:
     """Tell whether a store contains a carrier of the expected content; with ``by_text``, a
     chunk stating it suffices."""
     bare = not (expected.edges or expected.entities or expected.claims)
-    kinds = {"Entity": expected.entities, "Claim": expected.claims}
-    kinds |= {"Chunk": expected.chunks} if by_text or bare else {}
+    known: Graph = v.KNOWLEDGE_GRAPH
+    recorded: Graph = v.SOURCE_GRAPH
+    kinds = {("Entity", known): expected.entities, ("Claim", known): expected.claims}
+    kinds |= {("Chunk", recorded): expected.chunks} if by_text or bare else {}
     return bool(read_reified_edges(StoredGraph(store), sorted(expected.edges))) or any(
-        next(store.match(NamedNode(iri), v.RDF_TYPE, v.tg(kind), None), None) is not None
-        for kind, iris in kinds.items()
+        next(store.match(NamedNode(iri), v.RDF_TYPE, v.tg(kind), graph), None) is not None
+        for (kind, graph), iris in kinds.items()
         for iri in sorted(iris)
     )
 

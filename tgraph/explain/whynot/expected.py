@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import chain, islice
 from typing import Literal as Choice
 
 from pyoxigraph import Literal, NamedNode
@@ -31,7 +31,7 @@ from tgraph.retrieve.entity_matching import match_names
 from tgraph.retrieve.labels import Triple, local_name, read_reified_edges
 from tgraph.retrieve.subgraph import all_edges
 from tgraph.retrieve.text.lexical import STOP_WORDS, terms
-from tgraph.store.base import Store
+from tgraph.store.base import Store, match_record
 
 _WORD = re.compile(r"\w+(?:['’.\-]\w+)*\.?")
 _LONGEST_NAME = 8
@@ -246,7 +246,9 @@ class ExpectedFinder:
                 return self.fact(self._look.names.display_name(edge), {edge})
             if entity:
                 return self.entity({entity})
-        exists = next(self._store.match(NamedNode(text), None, None, None), None) is not None
+        node = NamedNode(text)
+        known = self._store.match(node, None, None, v.KNOWLEDGE_GRAPH)
+        exists = next(chain(known, match_record(self._store, node)), None) is not None
         evidence = self._look.evidence_for("claim", [text]) if kind == "claim" else []
         iris = frozenset({text} if exists else ())
         return self._with_evidence(
@@ -379,7 +381,7 @@ class ExpectedFinder:
     def _create_from_chunks(self, kind: ExpectedKind, label: str, chunks: list[str]) -> Expected:
         evidence = [e for chunk in chunks for e in derived_items(self._store, chunk, "Evidence")]
         stated_edges = self._look.stated_by([e for e in evidence if self._earlier.knew(e)])
-        stored_chunks = [c for c in chunks if next(self._store.match(NamedNode(c)), None)]
+        stored_chunks = [c for c in chunks if text_value(self._store, c, v.RDF_TYPE)]
         documents = frozenset(document_of_chunk(chunk) for chunk in stored_chunks)
         expected = Expected(
             kind, label, chunks=frozenset(stored_chunks), documents=documents, edges=stated_edges

@@ -302,6 +302,7 @@ def tool_text(answer: Answer) -> str:
     numbers = {_citation_place(item): number for number, item in enumerate(places, 1)}
     reply = {
         "answer": answer.text,
+        "verdict": answer.verdict,
         "no_evidence": answer.no_evidence,
         "sentences": [
             {

@@ -236,7 +236,8 @@ def data_update(what: str, quads: Iterable[Quad]) -> str:
 
 def read_cursor(endpoint: SparqlEndpoint, catalogue: str) -> Cursor:
     """Return the catalogue's cursor; sequence 0 before any publication."""
-    rows = select_rows(SparqlStore(endpoint), "trace/cursor", {"catalogue": [NamedNode(catalogue)]})
+    parameters = {"catalogue": [NamedNode(catalogue)]}
+    rows = select_rows(SparqlStore(endpoint), "trace/cursor", parameters)
     cursors = [
         Cursor(int(text_of(row["sequence"])), text_of(row["head"]), text_of(row["view"]))
         for row in rows

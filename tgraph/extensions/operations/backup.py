@@ -69,6 +69,10 @@ LIST = "backup.json"
 FORMAT = 1
 SETTINGS = "tgraph.toml"
 _BLOCK = 1 << 20
+_LARGEST_READ = 64 << 20
+_MOST_FILES = 5_000_000
+_LIST_SIZE, _ENTRY_SIZE = 1_000_000, 200
+"""Bytes of the list of files: of what is said of all of them, and of each beside its name."""
 _SAVED_FOLDERS = ("store", "vectors", "librarian", "journals")
 
 
@@ -117,18 +121,19 @@ def back_up(
     """Write all collections to a backup file, whole or not at all, and verify the file.
 
     Others may index and ask meanwhile: each collection is saved as published at the start, with
-    every session that had ended. Raises ``UsageError`` if the file exists already;
-    ``StoreError`` if something in the graph is damaged, or is erased meanwhile."""
+    every session that had ended. The check of the record that restoring makes is made before.
+    Raises ``UsageError`` if the file exists already; ``StoreError`` if something in the graph is
+    damaged, or is erased meanwhile; ``VerificationError`` if the record is not intact."""
     graph = GraphFolder.open(root)
     _check_target(file)
     with ExitStack() as stack, disk_errors():
-        saved, items = [], list(_shared_files(root))
+        published, items = [], list(_shared_files(root))
         for name in graph.collections():
             contents = stack.enter_context(open_published(graph.collection(name), root, message))
             if contents is not None:
-                collection, files = contents
-                saved.append(collection)
-                items += files
+                published.append(contents)
+                items += contents.files
+        saved = [contents.saved for contents in published]
         if not saved:
             raise UsageError(f"{root} holds nothing yet.", "Run `tgraph index PATH...` first.")
         sweep_files(file.parent, file.name)
@@ -137,6 +142,9 @@ def back_up(
             _write_archive(out, items, saved, clock(), progress)
             out.flush()
             listed = _verify_archive(Path(out.name), progress)
+            for number, contents in enumerate(published):
+                contents.check()
+                progress(Progress("Checking", number + 1, len(published)))
             _check_target(file)
             move_file(out, file)
     return _describe_backup(file, root, listed)
@@ -274,19 +282,23 @@ def _read_archive(
     data = b""
     total = file.stat().st_size // 1000 if file.is_file() else 0
     try:
-        with tarfile.open(file, "r:") as archive:
+        with (
+            _BoundedReads(file, "rb") as source,
+            tarfile.open(fileobj=source, mode="r:") as archive,
+        ):
             for member in archive:
+                archive.members = []  # type: ignore[attr-defined]  # each takes a kilobyte
                 if member.name == LIST:
-                    data = _member_content(archive, member).read()
+                    data = _read_list(archive, member, sums_by_name)
                     break
-                _check_name(member)
+                _check_member(member, file, len(sums_by_name))
                 summed = sha256()
                 keep(member.name, _read_blocks(_member_content(archive, member), summed.update))
                 sums_by_name[member.name] = member.size, summed.hexdigest()
                 progress(archive.offset // 1000, total)
     except FileNotFoundError:
         raise UsageError(f"There is no file {file}.") from None
-    except (tarfile.TarError, ValueError, EOFError, zlib.error) as error:
+    except (tarfile.TarError, ValueError, EOFError, RecursionError, zlib.error) as error:
         raise _not_whole(file) from error
     listed = _parse_list(file, data)
     if listed.files != sums_by_name:
@@ -337,12 +349,51 @@ def _read_blocks(content: BinaryIO, told: Callable[[bytes], None]) -> Iterator[b
         yield block
 
 
-def _check_name(member: tarfile.TarInfo) -> None:
-    """Reject archive members that would be written outside a graph folder."""
+class _BoundedReads(io.FileIO):
+    """A file of which nothing large is read at once: headers of an archive state any size."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if size is None or not 0 <= size <= _LARGEST_READ:
+            raise tarfile.TarError(f"more than {_LARGEST_READ:,} bytes belong to a header")
+        data = bytearray()
+        while len(data) < size and (block := super().read(size - len(data))):
+            data += block
+        return bytes(data)
+
+
+def _read_list(
+    archive: tarfile.TarFile, member: tarfile.TarInfo, sums_by_name: Mapping[str, Any]
+) -> bytes:
+    """Return the list of files, which is as long as the files of the archive make it."""
+    allowed = _LIST_SIZE + sum(_ENTRY_SIZE + 6 * len(name) for name in sums_by_name)
+    if member.size > allowed or not _is_plain(member):
+        raise tarfile.TarError(f"{LIST} is longer than a list of the files")
+    return _member_content(archive, member).read()
+
+
+def _is_plain(member: tarfile.TarInfo) -> bool:
+    """Return whether a member's bytes lie in the archive as they are."""
+    return member.isreg() and not member.issparse()
+
+
+def _check_member(member: tarfile.TarInfo, file: Path, number: int) -> None:
+    """Reject archive members that would be written outside a graph folder, or that unpack to more
+    than the archive holds."""
+    if member.issparse():
+        raise StoreError(
+            f"{file} has the sparse file {member.name}, which would take {member.size:,} bytes:"
+            f" a backup holds at most its own {file.stat().st_size:,}.",
+            "Use a backup that tgraph wrote.",
+        )
+    if number >= _MOST_FILES:
+        raise StoreError(
+            f"{file} has more than {_MOST_FILES:,} files, the limit of a backup.",
+            "Use a backup that tgraph wrote.",
+        )
     parts = PurePosixPath(member.name).parts
     inside = member.name in (MARKER, SETTINGS) or (
         parts[:1] == ("collections",) and len(parts) > 3 and parts[2] in _SAVED_FOLDERS
     )
     waiting = parts[2:3] == ("journals",) and not member.name.endswith(".damaged")
-    if not member.isreg() or not inside or waiting or ".." in parts:
+    if not _is_plain(member) or not inside or waiting or ".." in parts:
         raise tarfile.TarError(f"{member.name} is not part of a graph")

@@ -10,14 +10,12 @@ are deleted and shipped anew."""
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from io import BytesIO
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -27,15 +25,18 @@ from pyoxigraph import NamedNode
 from tgraph import vocabulary as v
 from tgraph.errors import UsageError, VerificationError
 from tgraph.extensions.operations.replica_storage import AGAIN, LOG, Storage
+from tgraph.foreign_bytes import TooLargeError, parse_json, unpack_lines
 from tgraph.record.bundle import kind_of_journal
 from tgraph.record.chain import GENESIS
-from tgraph.store.base import Store, text_of
+from tgraph.store.base import Store, match_record
 from tgraph.store.folder import CollectionFolder
 
 FORMAT = 1
 HEAD = "head"
 """The file beside the segments with the end of the log."""
 
+_HEADER_DEPTH, _ENTRY_DEPTH = 4, 1
+"""Brackets in each other: of a segment's header, and of an entry."""
 _KEY = re.compile(r"[0-9a-f]{64}")
 
 
@@ -76,14 +77,15 @@ class LogSegment:
     def from_bytes(cls, data: bytes) -> LogSegment:
         """Return a segment with all lines checked for readability. Raise gzip and JSON errors."""
         lines = _packed_lines(data)
-        header = json.loads(next(lines, ""))
+        header = parse_json(next(lines, ""), deepest=_HEADER_DEPTH)
         for line in lines:
-            json.loads(line)
+            parse_json(line, deepest=_ENTRY_DEPTH)
         return cls(header, data)
 
     @property
     def entries(self) -> Iterator[Mapping[str, str]]:
-        return map(json.loads, islice(_packed_lines(self.packed), 1, None))
+        lines = islice(_packed_lines(self.packed), 1, None)
+        return (parse_json(line, deepest=_ENTRY_DEPTH) for line in lines)
 
 
 def encode_line(said: Mapping[str, Any]) -> bytes:
@@ -91,8 +93,7 @@ def encode_line(said: Mapping[str, Any]) -> bytes:
 
 
 def _packed_lines(data: bytes) -> Iterator[str]:
-    with gzip.open(BytesIO(data), "rt", 9, "utf-8", "surrogatepass", "\n") as lines:
-        yield from lines
+    return unpack_lines(data)
 
 
 def segment_name(number: int) -> str:
@@ -120,7 +121,7 @@ class LogEnd:
         if data is None:
             return None
         try:
-            content = json.loads(data)
+            content = parse_json(data, deepest=_HEADER_DEPTH)
             _check_format(content["format"])
             position = Position(storage.url, content["number"], content["hash"], content["epoch"])
             return cls(
@@ -198,7 +199,10 @@ def read_segment(storage: Storage, after: Position) -> tuple[Position, LogSegmen
         TypeError,
         AttributeError,
     ) as error:
-        raise altered_segment(storage, number, "it can't be read") from error
+        why = (
+            f"it can't be read: {error}" if isinstance(error, TooLargeError) else "it can't be read"
+        )
+        raise altered_segment(storage, number, why) from error
     if position != (number, after.hash, after.epoch):
         raise altered_segment(storage, number, "it doesn't follow the one before")
     return replace(after, number=number, hash=digest(data)), segment
@@ -220,7 +224,4 @@ def is_replica(folder: CollectionFolder) -> bool:
 def is_chained(store: Store, journal: str) -> bool:
     """Tell whether the chain contains a journal's bundle."""
     bundle = NamedNode(v.bundle_iri(kind_of_journal(Path(journal))[1]))
-    return any(
-        text_of(quad.graph_name).startswith(v.collection_iri(""))
-        for quad in store.match(bundle, v.tg("sequence"), None, None)
-    )
+    return any(match_record(store, bundle, v.tg("sequence")))

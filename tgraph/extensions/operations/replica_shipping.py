@@ -42,13 +42,14 @@ from tgraph.extensions.operations.replica_storage import (
     Storage,
 )
 from tgraph.masking import mask_urls
+from tgraph.record.boundary import foreign_subjects
 from tgraph.record.bundle import ERASURE, INVALIDATION, kind_of_journal
 from tgraph.store.base import text_of
 from tgraph.store.files import hold_lock, make_folder, read_json, write_atomic, write_json
 from tgraph.store.folder import CollectionFolder
 from tgraph.store.journal import journal_content
 from tgraph.store.snapshot import Snapshot
-from tgraph.store.statements import format_nquads, read_nquads, read_trig
+from tgraph.store.statements import format_nquads, read_nquads, read_trig, to_bytes
 
 _HASH = re.compile(r'"([0-9a-f]{64})"')
 
@@ -165,6 +166,7 @@ def _keeps_to_itself(name: str, data: bytes) -> bool:
         and head.get("subject") == kind.subject_iri(uuid)
         and str(head.get("catalogue")).startswith(v.collection_iri(""))
         and all(quad.graph_name == bundle for quad in quads)
+        and not foreign_subjects(bundle.value, to_bytes(quads).splitlines(), kind.name)
         and all(q.graph_name == v.SOURCE_GRAPH for q in shared)
         and all(text_of(q.subject).startswith(_SHARED) for q in shared)
     )

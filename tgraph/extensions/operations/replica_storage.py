@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import sha256
@@ -13,6 +11,7 @@ from typing import Any
 
 from tgraph.engine.progress import CountProgress
 from tgraph.errors import EndpointError, StoreError, TgraphError, UsageError, VerificationError
+from tgraph.foreign_bytes import unpack_stored
 from tgraph.models.concurrency import run_parallel
 from tgraph.store.files import hold_lock, make_folder, write_atomic
 
@@ -107,9 +106,11 @@ class Storage:
         Raise ``VerificationError``, with the ``label`` of the file, if the content is missing,
         damaged or other content."""
         try:
-            content = gzip.decompress(self.read(folder, key))
-        except (OSError, EOFError, zlib.error) as error:
-            raise VerificationError(f"{label} at {self.url} can't be read.", AGAIN) from error
+            content = unpack_stored(self.read(folder, key))
+        except ValueError as error:
+            raise VerificationError(
+                f"{label} at {self.url} can't be read: {error}.", AGAIN
+            ) from error
         if sha256(content).hexdigest() != key:
             raise VerificationError(f"{label} at {self.url} is another one.", AGAIN)
         return content

@@ -4,7 +4,7 @@ journals of its own sessions. ``replica_log`` has the format of the log."""
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
 from functools import partial
 from hashlib import sha256
@@ -13,6 +13,7 @@ from pathlib import Path
 
 from pyoxigraph import NamedNode, Quad
 
+from tgraph import vocabulary as v
 from tgraph.engine.open_collection import OpenCollection
 from tgraph.engine.progress import CountProgress
 from tgraph.errors import EndpointError, UsageError, VerificationError
@@ -53,6 +54,7 @@ from tgraph.extensions.operations.replica_trust import (
     must_be_examined,
 )
 from tgraph.masking import mask_urls
+from tgraph.record.boundary import foreign_subjects
 from tgraph.record.chain import Head, canonical_hash, chain_hash, read_head
 from tgraph.record.signing import KIND
 from tgraph.store.base import text_of
@@ -61,7 +63,7 @@ from tgraph.store.folder import CollectionFolder
 from tgraph.store.journal import is_free
 from tgraph.store.oxigraph import BULK, OxigraphStore
 from tgraph.store.snapshot import remove_unpinned
-from tgraph.store.statements import read_nquads
+from tgraph.store.statements import read_nquads, to_bytes
 
 
 def position_of(folder: CollectionFolder) -> Position:
@@ -223,7 +225,7 @@ class _Following:
                 raise self._entry_error(told, "is another one than was sealed")
             self._changed[entry.subject] = entry.hash, told["content"]
         if entry.kind == "batch":
-            self._carry_out_batch(store, told["content"])
+            self._carry_out_batch(store, told)
             return []
         bundle = read_nquads(told.get("bundle", ""))
         if any(text_of(quad.graph_name) != entry.subject for quad in bundle):
@@ -232,13 +234,22 @@ class _Following:
             return []
         if canonical_hash(bundle) != told["content"]:
             raise self._entry_error(told, "has other quads than were sealed")
+        if foreign_subjects(entry.subject, to_bytes(bundle).splitlines(), entry.kind):
+            raise self._entry_error(told, "speaks of what is not its own")
         return bundle
 
-    def _carry_out_batch(self, store: OxigraphStore, key: str) -> None:
-        store.remove(quads_of_lines(batch_lines(self._librarian, key, REMOVED)))
-        added = quads_of_lines(batch_lines(self._librarian, key, ADDED))
+    def _carry_out_batch(self, store: OxigraphStore, told: Mapping[str, str]) -> None:
+        store.remove(self._unsealed_quads(told, REMOVED))
+        added = self._unsealed_quads(told, ADDED)
         while block := list(islice(added, BULK)):
             store.extend(block)
+
+    def _unsealed_quads(self, told: Mapping[str, str], sign: bytes) -> Iterator[Quad]:
+        """Yield quads of a batch, which changes no bundle and no catalogue."""
+        for quad in quads_of_lines(batch_lines(self._librarian, told["content"], sign)):
+            if v.is_sealed_graph(quad.graph_name):
+                raise self._entry_error(told, "changes the sealed record of sessions")
+            yield quad
 
     def _fetch_missing(self, keys: Iterable[str]) -> None:
         """Fetch contents missing locally."""

@@ -18,6 +18,24 @@ from tgraph.store.files import hold_lock, write_private
 
 Right = Literal["read", "ask", "index", "govern"]
 RIGHTS: tuple[Right, ...] = get_args(Right)
+Content = Literal[
+    "status", "collections", "documents", "knowledge", "sessions", "jobs", "job", "answer", "done"
+]
+"""What an answer may contain: counts and descriptions that are no secret; names of collections
+that the token is for; documents; knowledge and its history; sessions, of whomever; all jobs; the
+job that was named or begun; the answer to what was asked, with its quotes; what was done."""
+RIGHTS_BY_CONTENT: dict[Content, tuple[Right, ...]] = {
+    "status": (),
+    "collections": (),
+    "documents": ("read",),
+    "knowledge": ("read",),
+    "sessions": ("read",),
+    "jobs": ("read",),
+    "job": ("index",),
+    "answer": ("ask",),
+    "done": ("govern",),
+}
+"""The rights that it takes to be told a content."""
 ALL = "*"
 _PREFIX = "tg_"
 _PATIENCE = 30.0
@@ -48,7 +66,7 @@ class Access:
         a collection exists."""
         if collection is not None and not self.admits(collection):
             raise ForbiddenError(
-                f"This token is not for the collection {collection!r}.",
+                "This token is not for the collection.",
                 "Ask the operator of the server for a token.",
             )
         if right not in self.rights:
@@ -56,6 +74,19 @@ class Access:
                 f"This token does not have the right to {right}.",
                 "Ask the operator of the server for a token with the right.",
             )
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """What the requests of a route need, and what its answers contain."""
+
+    rights: tuple[Right, ...]
+    contents: tuple[Content, ...]
+
+    def check(self, access: Access, collection: str | None = None) -> None:
+        """Raise ``ForbiddenError`` for missing rights or collections."""
+        for right in self.rights:
+            access.check(right, collection)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +128,15 @@ class Tokens:
         """Return access granted by a token, or None.
 
         Lookup time is independent of token owner and token existence."""
+        return self.find_by_hash(token_hash(presented))
+
+    def find_by_hash(self, digest: str) -> Access | None:
+        """Return access granted by the token that has a hash, or None."""
         try:
             self._reload_tokens()
         except TgraphError:
             return None
-        digest, access = token_hash(presented), None
+        access = None
         today = datetime.now(UTC).date()
         for token in self._tokens:
             if hmac.compare_digest(token.hash, digest) and token.is_valid(today):

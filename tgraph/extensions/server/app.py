@@ -17,11 +17,12 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tgraph.errors import TgraphError
 from tgraph.extensions.server.access import Tokens
+from tgraph.extensions.server.declared import OPEN, DeclaredRoute
 from tgraph.extensions.server.jobs import Jobs
 from tgraph.extensions.server.linked_data import linked_data_routes
 from tgraph.extensions.server.openai_api import openai_routes
@@ -30,11 +31,14 @@ from tgraph.extensions.server.problems import (
     on_http_error,
     on_tgraph_error,
     on_unforeseen,
+    problem_details,
+    problem_response,
 )
 from tgraph.extensions.server.rest import ROUTES
 from tgraph.extensions.server.rest.routes import on_invalid_request
 from tgraph.extensions.server.service import Service
 from tgraph.extensions.server.sign_in import SignIn
+from tgraph.extensions.server.sign_ins import SignIns
 from tgraph.extensions.server.sparql import sparql_routes
 from tgraph.extensions.server.status import status_routes
 from tgraph.extensions.server.workbench import workbench_routes
@@ -66,6 +70,7 @@ def create_app(
     ``person``."""
 
     agents = _open_agent_door(service)
+    sign_ins = SignIns(service.root, tokens) if tokens else None
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -95,7 +100,7 @@ def create_app(
         telemetry=_NO_TELEMETRY,
         middleware=[
             Middleware(Guarded, service=service),
-            Middleware(SignIn, tokens=tokens, person=person, hosts=tuple(hosts)),
+            Middleware(SignIn, tokens=tokens, sign_ins=sign_ins, person=person, hosts=tuple(hosts)),
         ],
         exception_handlers={
             TgraphError: on_tgraph_error,
@@ -105,9 +110,9 @@ def create_app(
         },
         lifespan=lifespan,
     )
-    app.router.routes.extend(_collect_routes(service, tokens))
+    app.router.routes.extend(_collect_routes(service, sign_ins))
     app.router.routes.extend(agents.routes if agents else ())
-    app.state.jobs = Jobs(service.root, service.settings)
+    app.state.jobs = Jobs(service.root, service.limits, service.settings)
     app.state.service = service
     return app
 
@@ -123,7 +128,7 @@ def _open_agent_door(service: Service) -> HttpDoor | None:
     return HttpDoor(service)
 
 
-def _collect_routes(service: Service, tokens: Tokens | None) -> list[BaseRoute]:
+def _collect_routes(service: Service, sign_ins: SignIns | None) -> list[BaseRoute]:
     """Return routes of all interfaces; each interface function maps a service to routes."""
     return [
         *status_routes(service),
@@ -132,11 +137,11 @@ def _collect_routes(service: Service, tokens: Tokens | None) -> list[BaseRoute]:
         *linked_data_routes(service),
         _description_route(),
         *ROUTES,
-        *workbench_routes(service, tokens),
+        *workbench_routes(service, sign_ins),
     ]
 
 
-def _description_route() -> Route:
+def _description_route() -> DeclaredRoute:
     """Return the route of the OpenAPI document, which is made for the first request."""
     cache: list[bytes] = []
 
@@ -145,7 +150,7 @@ def _description_route() -> Route:
             cache.append(await asyncio.to_thread(_describe, request.app))
         return Response(cache[0], media_type="application/json")
 
-    return Route("/api/v1/openapi.json", describe, name="openapi")
+    return DeclaredRoute("/api/v1/openapi.json", describe, OPEN, name="openapi")
 
 
 def _describe(app: FastAPI) -> bytes:
@@ -163,6 +168,9 @@ _HEADERS = (
 _POLICY = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'; sandbox")
 
 
+_STOPPED = problem_details(503, "stopping", "The server stops before the request was answered.")
+
+
 class Guarded:
     """Application-wide middleware: restrictive browser headers (responses may set a policy),
     disabled caching, response counts by interface."""
@@ -176,7 +184,7 @@ class Guarded:
             await self._app(scope, receive, send)
             return
         scope.setdefault("state", {})
-        began, status = time.perf_counter(), 500
+        began, status = time.perf_counter(), 0
 
         async def send_guarded(message: Message) -> None:
             nonlocal status
@@ -187,9 +195,14 @@ class Guarded:
 
         try:
             await self._app(scope, receive, send_guarded)
+        except asyncio.CancelledError:
+            if not self._service.stopping.is_set():
+                raise
+            if not status:  # the time of the stop is over
+                await problem_response(_STOPPED)(scope, receive, send_guarded)
         finally:
             door = scope["path"].split("/")[1] if scope["path"].count("/") else ""
-            self._service.counters.count(door, status, time.perf_counter() - began)
+            self._service.counters.count(door, status or 500, time.perf_counter() - began)
 
 
 def _with_headers(given: Any) -> list[tuple[bytes, bytes]]:

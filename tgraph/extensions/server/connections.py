@@ -15,6 +15,7 @@ _REFUSAL = (
     b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain; charset=utf-8\r\n"
     b"retry-after: 5\r\ncontent-length: %d\r\nconnection: close\r\n\r\n%s"
 )
+_LENGTHS = {b"content-length", b"transfer-encoding"}
 _MOST_CONNECTIONS = 1000
 _OTHER_FILES = 256
 """Descriptors that stores, logs and worker processes need beside connections."""
@@ -23,11 +24,13 @@ _OTHER_FILES = 256
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
     """The most connections at once, and the most seconds that a client may take: for the head of a
-    request, between two parts of its body, and to read what waits for delivery."""
+    request, between two parts of its body, for the whole body, and to read what waits for
+    delivery."""
 
     connections: int = _MOST_CONNECTIONS
     head_seconds: float = 20.0
     body_seconds: float = 30.0
+    whole_body_seconds: float = 600.0
     delivery_seconds: float = 30.0
 
 
@@ -66,6 +69,7 @@ class _BoundedProtocol(H11Protocol):
         super().__init__(*arguments, **options)
         self._stage: _Stage = "answer"
         self._timer: asyncio.TimerHandle | None = None
+        self._whole_body: asyncio.TimerHandle | None = None
         self._delivery: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -82,7 +86,7 @@ class _BoundedProtocol(H11Protocol):
         self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        for timer in (self._timer, self._delivery):
+        for timer in (self._timer, self._whole_body, self._delivery):
             if timer is not None:
                 timer.cancel()
         super().connection_lost(exc)
@@ -90,6 +94,13 @@ class _BoundedProtocol(H11Protocol):
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         self._watch(is_progress=True)
+
+    def handle_events(self) -> None:
+        """Handle what was received; a request with two lengths, which another server between may
+        read otherwise, is the last of its connection (RFC 9112, 6.1)."""
+        super().handle_events()
+        if self.cycle is not None and {name for name, _ in self.cycle.scope["headers"]} >= _LENGTHS:
+            self.cycle.keep_alive = False
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
@@ -116,7 +127,7 @@ class _BoundedProtocol(H11Protocol):
         """Set the timer of the stage that the connection is in.
 
         A head has one time in all, however many bytes trickle in; each part of a body has its
-        own."""
+        own, and the body one in all."""
         stage = self._current_stage()
         if stage == self._stage and not (stage == "body" and is_progress):
             return
@@ -124,10 +135,16 @@ class _BoundedProtocol(H11Protocol):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        if stage != "body" and self._whole_body is not None:
+            self._whole_body.cancel()
+            self._whole_body = None
         if stage == "head":
             self._timer = self.loop.call_later(self.limits.head_seconds, self._abort)
         elif stage == "body":
             self._timer = self.loop.call_later(self.limits.body_seconds, self._end_silent_body)
+            self._whole_body = self._whole_body or self.loop.call_later(
+                self.limits.whole_body_seconds, self._abort
+            )
 
     def _end_silent_body(self) -> None:
         if self.flow.read_paused:  # the server is behind, not the client

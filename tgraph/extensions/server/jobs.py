@@ -24,12 +24,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from uuid import UUID, uuid4
 
 from tgraph.errors import UnknownNameError, UsageError
+from tgraph.extensions.server.problems import BusyError
 from tgraph.masking import hide_paths, mask_urls
 from tgraph.shortages import explain_shortage
-from tgraph.store.files import FileLock, make_folder, read_json, write_json
+from tgraph.store.files import FileLock, hold_lock, make_folder, read_json, write_json
 
 if TYPE_CHECKING:
-    from tgraph.extensions.server.service import Service
+    from tgraph.extensions.server.service import ServerLimits, Service
 
 log = logging.getLogger("tgraph.extensions.server")
 
@@ -38,6 +39,9 @@ ENDED: tuple[JobStatus, ...] = ("done", "failed", "cancelled")
 _POLL = 0.3
 _AGAIN = 3.0
 """Seconds that a process has to end before it is interrupted once more."""
+_PATIENCE = 30.0
+_LAST = 9.0
+"""Seconds after which a process that was interrupted is killed."""
 KEPT = 200
 """Ended jobs that are remembered."""
 
@@ -67,30 +71,91 @@ def _current_timestamp() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
+@dataclass(frozen=True)
+class Upload:
+    """A job that receives its files; its lock is held for as long as somebody receives."""
+
+    job: Job
+    lock: FileLock
+
+
 class Jobs:
     """Index jobs in a graph folder."""
 
-    def __init__(self, root: Path, settings: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self, root: Path, limits: ServerLimits, settings: dict[str, Any] | None = None
+    ) -> None:
         self._root = root
+        self._limits = limits
         self._folder = root / "jobs"
         self._settings = settings or {}
         self._worker: subprocess.Popen[bytes] | None = None
 
     # --- what there is ---
 
-    def new(self, collection: str, person: str | None, *, reinstate: bool) -> Job:
-        """Create a job awaiting files."""
+    def begin(self, collection: str, person: str | None, *, reinstate: bool) -> Upload:
+        """Create a job awaiting files. ``BusyError`` beyond the uploads and jobs that there may be,
+        in all or of the person."""
         job = Job(
             str(uuid4()), collection, person, "receiving", _current_timestamp(), reinstate=reinstate
         )
-        make_folder(self.files(job), private=True)
-        return self._write_job(job)
+        make_folder(self._folder, private=True)
+        with hold_lock(self._folder / "uploads.lock", timeout=_PATIENCE):
+            self.remove_abandoned()
+            self._check_room(person)
+            make_folder(self.files(job), private=True)
+            lock = FileLock.try_acquire(self._upload_lock(job))
+            assert lock is not None
+            try:
+                return Upload(self._write_job(job), lock)
+            except BaseException:
+                lock.release()
+                raise
 
-    def queue(self, job: Job, files: tuple[str, ...]) -> Job:
+    def _check_room(self, person: str | None) -> None:
+        unended = [job for job in self._read_jobs() if job.status not in ENDED]
+        own = [job for job in unended if job.person == person]
+        limits = self._limits
+        for jobs, receiving, kept in (
+            (own, limits.uploads_each, limits.jobs_each),
+            (unended, limits.uploads, limits.jobs),
+        ):
+            whose = " of yours" if jobs is own else ""
+            if sum(job.status == "receiving" for job in jobs) >= receiving:
+                raise BusyError(f"{receiving} uploads{whose} are under way.", "Wait for their end.")
+            if len(jobs) >= kept:
+                raise BusyError(
+                    f"{kept} jobs{whose} have not ended.", "Wait for some, or end some of them."
+                )
+
+    def queue(self, upload: Upload, files: tuple[str, ...]) -> Job:
         """Queue a job after its files arrived."""
-        return self._write_job(replace(job, files=files, status="queued"))
+        job = self._write_job(replace(upload.job, files=files, status="queued"))
+        upload.lock.release()
+        self._upload_lock(job).unlink(missing_ok=True)
+        return job
 
-    def forget(self, job: Job) -> None:
+    def abandon(self, upload: Upload) -> None:
+        """Delete the job of an upload that was broken off, with the files that arrived."""
+        upload.lock.release()
+        self._forget(upload.job)
+
+    def remove_abandoned(self) -> None:
+        """Delete jobs that nobody receives files for: the process that did has died."""
+        for job in self._read_jobs():
+            if job.status != "receiving":
+                continue
+            with suppress(OSError):
+                if lock := FileLock.try_acquire(self._upload_lock(job)):
+                    present_state = self._read_job(job.id)
+                    if present_state is not None and present_state.status == "receiving":
+                        self._forget(job)
+                    lock.release()
+
+    def _upload_lock(self, job: Job) -> Path:
+        return self._folder / job.id / "upload.lock"
+
+    def _forget(self, job: Job) -> None:
         """Delete a job folder with all its files."""
         shutil.rmtree(self._folder / job.id, ignore_errors=True)
 
@@ -179,20 +244,21 @@ class Jobs:
     def _next_job(self) -> Job | None:
         """Return the oldest queued job, or a job interrupted by a dead runner."""
         self._forget_old()
+        self.remove_abandoned()
         waiting = [job for job in self._read_jobs() if job.status in ("queued", "running")]
         return min(waiting, key=lambda job: (job.created, job.id), default=None)
 
     def _forget_old(self) -> None:
         ended = [job for job in self._read_jobs() if job.status in ENDED]
         for job in sorted(ended, key=lambda job: job.ended)[:-KEPT]:
-            self.forget(job)
+            self._forget(job)
 
     async def _run_job(self, job: Job, service: Service) -> None:
         job = self._write_job(
             replace(job, status="running", started=job.started or _current_timestamp())
         )
         try:
-            await self._run_worker(job)
+            await self._run_worker(job, service)
         except asyncio.CancelledError:  # the server stops: the job goes on when it is back
             raise
         except Exception as error:
@@ -201,7 +267,7 @@ class Jobs:
             reason = str(shortage) if shortage else f"{type(error).__name__}: {error}"
             self._end_job(job, "failed", error=hide_paths(mask_urls(reason)))
 
-    async def _run_worker(self, job: Job) -> None:
+    async def _run_worker(self, job: Job, service: Service) -> None:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-P",
@@ -223,7 +289,7 @@ class Jobs:
             "settings": {**self._settings, **({"person": job.person} if job.person else {})},
         }
         process.stdin.write(json.dumps(order).encode() + b"\n")
-        cancelling = asyncio.create_task(self._cancel_when_told(job, process))
+        watching = asyncio.create_task(self._interrupt_when_told(job, process, service))
         try:
             await process.stdin.drain()
             worker_message: dict[str, Any] = {}
@@ -232,14 +298,14 @@ class Jobs:
                 if "stage" in worker_message:
                     job = self._write_job(replace(job, **worker_message))
             await process.wait()
-            self._finish_job(job, worker_message)
+            self._finish_job(job, worker_message, service)
         finally:
-            cancelling.cancel()
+            watching.cancel()
             if process.returncode is None:
                 process.stdin.close()  # it sees that, and ends
-                await asyncio.shield(process.wait())
+                await asyncio.shield(_end_process(process))
 
-    def _finish_job(self, job: Job, told: dict[str, Any]) -> None:
+    def _finish_job(self, job: Job, told: dict[str, Any], service: Service) -> None:
         if (self._folder / job.id / "cancel").exists() and "report" not in told:
             self._end_job(job, "cancelled")
         elif "report" in told:
@@ -248,6 +314,8 @@ class Jobs:
             status: JobStatus = "failed" if failed and nothing else "done"
             error = hide_paths("; ".join(failure["reason"] for failure in failed or ()))
             self._end_job(job, status, report=told["report"], error=error)
+        elif service.stopping.is_set():
+            log.warning("The job %s was interrupted; the next server goes on with it.", job.id)
         else:
             self._end_job(
                 job,
@@ -255,10 +323,35 @@ class Jobs:
                 error=told.get("error", "The process of the index run ended unexpectedly."),
             )
 
-    async def _cancel_when_told(self, job: Job, process: asyncio.subprocess.Process) -> None:
+    async def _interrupt_when_told(
+        self, job: Job, process: asyncio.subprocess.Process, service: Service
+    ) -> None:
+        """End the process of a job that is cancelled, or whose server stops."""
         while not (self._folder / job.id / "cancel").exists():
+            if service.stopping.is_set():
+                await _end_process(process)
+                return
             await asyncio.sleep(_POLL)
-        while process.returncode is None:  # a library may swallow an interrupt in a callback
-            with suppress(ProcessLookupError):
-                os.kill(process.pid, signal.SIGINT)
-            await asyncio.sleep(_AGAIN)
+        await _interrupt(process)
+
+
+async def _interrupt(process: asyncio.subprocess.Process) -> None:
+    """Interrupt a process until it ends: a library may swallow an interrupt in a callback."""
+    while process.returncode is None:
+        with suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGINT)
+        await asyncio.sleep(_AGAIN)
+
+
+async def _end_process(process: asyncio.subprocess.Process) -> None:
+    """Interrupt a process, and kill it with those it started where it goes on."""
+    interrupting = asyncio.create_task(_interrupt(process))
+    try:
+        async with asyncio.timeout(_LAST):
+            await process.wait()
+    except TimeoutError:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()
+    finally:
+        interrupting.cancel()

@@ -15,15 +15,16 @@ from starlette.datastructures import URL
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import Route
 
 from tgraph import vocabulary as v
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import UsageError
+from tgraph.extensions.server.access import Declaration
+from tgraph.extensions.server.declared import DeclaredRoute
 from tgraph.extensions.server.negotiation import choose_media_type
 from tgraph.extensions.server.service import Service
 from tgraph.extensions.server.sign_in import access_of
-from tgraph.store.base import Store
+from tgraph.store.base import Store, read_literal
 
 _PROV = "http://www.w3.org/ns/prov#"
 _VOID = "http://rdfs.org/ns/void#"
@@ -38,12 +39,18 @@ _MOST = 10_000
 """Statements that are told of one IRI."""
 
 
-def linked_data_routes(service: Service) -> list[Route]:
+_READING = Declaration(("read",), ("knowledge", "documents", "sessions"))
+_COUNTING = Declaration(("read",), ("status", "collections"))
+
+
+def linked_data_routes(service: Service) -> list[DeclaredRoute]:
     """Return routes for ``/id/IRI`` (default collection), ``/id/NAME/IRI`` (other collections),
     and VoID."""
     return [
-        Route("/.well-known/void", partial(_serve_void, service)),
-        Route("/id/{iri:path}", partial(_serve_resource, service), name="resource"),
+        DeclaredRoute("/.well-known/void", partial(_serve_void, service), _COUNTING),
+        DeclaredRoute(
+            "/id/{iri:path}", partial(_serve_resource, service), _READING, name="resource"
+        ),
     ]
 
 
@@ -64,9 +71,9 @@ def _absolute_url(request: Request, path: str) -> URL:
 
 async def _serve_resource(service: Service, request: Request) -> Response:
     access = access_of(request)
-    access.check("read")
+    _READING.check(access)
     collection, iri = _split_path(service, str(request.path_params["iri"]))
-    access.check("read", collection)
+    _READING.check(access, collection)
     offered = {**{media: media for media in _FORMATS}, _HTML: _HTML}
     media, _ = choose_media_type(request.headers.get("accept", ""), offered)
     if media == _HTML:
@@ -125,7 +132,8 @@ def _read_labels(store: Store, found: list[Quad]) -> Iterator[Quad]:
         if isinstance(term, NamedNode)
     }
     for term in sorted(spoken, key=str):
-        yield from islice(store.match(term, v.RDFS_LABEL, None, None), 1)
+        if label := read_literal(store, term, v.RDFS_LABEL):
+            yield Quad(term, v.RDFS_LABEL, Literal(label))
 
 
 def _distinct_triples(quads: list[Quad]) -> Iterator[Triple]:
@@ -135,7 +143,7 @@ def _distinct_triples(quads: list[Quad]) -> Iterator[Triple]:
 async def _serve_void(service: Service, request: Request) -> Response:
     """The data set's description (VoID, 3 and 4)."""
     access, collection = access_of(request), service.default_collection
-    access.check("read", collection)
+    _COUNTING.check(access, collection)
     counts = await service.run(access, collection, _count_statements, pool="audit")
     subject = NamedNode(str(_absolute_url(request, "/.well-known/void")))
     void = partial(_build_term, _VOID)

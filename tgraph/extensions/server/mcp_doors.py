@@ -14,32 +14,36 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tgraph.errors import TgraphError
-from tgraph.extensions.server.access import Access
+from tgraph.extensions.server.access import Access, Declaration
+from tgraph.extensions.server.declared import DeclaredRoute
 from tgraph.extensions.server.mcp_server import mcp_server
 from tgraph.extensions.server.problems import problem_of, problem_response
 from tgraph.extensions.server.service import ServerLimits, Service
 from tgraph.extensions.server.sign_in import access_of
 
 PATH = "/mcp"
+_AGENTS = Declaration((), ("status",))
+"""Any right will do for the list of tools; each tool declares its own."""
 
 
 class HttpDoor:
-    """``/mcp`` by streamable HTTP. Tokens, origins and host names are checked before, as for
-    every other door."""
+    """``/mcp`` by streamable HTTP, without sessions: nobody can hold the server by beginning
+    them, or take over another's, and any server process answers any request.
+
+    Tokens, origins and host names are checked before, as for every other door."""
 
     def __init__(self, service: Service) -> None:
         self._server = mcp_server(service, _access_over_http)
         security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
         self._app = self._server.streamable_http_app(
-            streamable_http_path=PATH, transport_security=security
+            streamable_http_path=PATH, transport_security=security, stateless_http=True
         )
 
     @property
     def routes(self) -> list[BaseRoute]:
-        for route in self._app.routes:
-            assert isinstance(route, Route)
-            route.app = _WithAccess(route.app)
-        return list(self._app.routes)
+        (route,) = self._app.routes
+        assert isinstance(route, Route)
+        return [DeclaredRoute(PATH, _WithAccess(route.app), _AGENTS, methods=["POST"])]
 
     def running(self) -> AbstractAsyncContextManager[None]:
         """Run agent sessions from server start until server stop."""
@@ -83,3 +87,4 @@ def over_stdio(root: Path, settings: Mapping[str, Any]) -> None:
             await server.run_stdio_async()
 
     anyio.run(serve)
+    service.leave()

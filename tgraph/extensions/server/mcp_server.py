@@ -23,18 +23,32 @@ from tgraph.engine.sparql_results import stream_query_results
 from tgraph.errors import TgraphError
 from tgraph.explain.audit.named_audits import list_audits
 from tgraph.explain.query.guard import gives_triples
-from tgraph.explain.query.sparql import Bounds
-from tgraph.extensions.server.access import Access, Right
+from tgraph.extensions.server.access import Access, Declaration
 from tgraph.extensions.server.requests import TurnIn, plain
 from tgraph.extensions.server.service import Message, Service
+from tgraph.extensions.server.sparql import query_bounds
 from tgraph.model import Answer, Citation, Turn
-from tgraph.rendering import one_line
+from tgraph.rendering import describe_confidence, one_line
 from tgraph.retrieve.modes.contextual import CONTEXTUAL
 from tgraph.retrieve.modes.registry import AUTO, MODES
 from tgraph.version import __version__
 from tgraph.vocabulary import document_iri
 
 T = TypeVar("T")
+
+RESOURCES = "resources"
+DECLARATIONS = {
+    "ask": Declaration(("ask",), ("answer",)),
+    "search": Declaration(("ask",), ("answer",)),
+    "trace": Declaration(("read",), ("sessions", "documents")),
+    "why_not": Declaration(("read",), ("sessions", "documents", "knowledge")),
+    "verify": Declaration(("ask", "read"), ("sessions", "answer")),
+    "source": Declaration(("read",), ("documents",)),
+    "sparql": Declaration(("read",), ("knowledge", "documents", "sessions")),
+    "audit": Declaration(("read",), ("knowledge", "documents", "sessions")),
+    RESOURCES: Declaration(("read",), ("documents", "sessions")),
+}
+"""What each tool needs and gives, and all resources."""
 
 _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _RECORDS = ToolAnnotations(
@@ -92,12 +106,13 @@ class Doors:
         self._access = access
 
     def check_access(
-        self, context: Context, right: Right, collection: str | None
+        self, context: Context, tool: str, collection: str | None
     ) -> tuple[Access, str]:
-        """Return requester access and collection name; raise ``ToolError`` without permission."""
+        """Return requester access and collection name; raise ``ForbiddenError`` without the rights
+        of the tool."""
         name = collection or self.service.default_collection
         access = self._access(context)
-        access.check(right, name)
+        DECLARATIONS[tool].check(access, name)
         return access, name
 
 
@@ -182,7 +197,7 @@ def _add_questions(server: MCPServer, doors: Doors) -> None:
         """Find what the documents say on something, without an answer: passages or facts with
         their places, as the writer of an answer would be shown them."""
         with _said():
-            access, name = doors.check_access(ctx, "ask", collection)
+            access, name = doors.check_access(ctx, "search", collection)
             response = await doors.service.run(
                 access,
                 name,
@@ -202,8 +217,9 @@ def _answer_text(answer: Answer) -> str:
         lines.append(sentence.text + "".join(f" [{mark}]" for mark in marks))
     cited = [f"[{number}] {place}" for place, number in numbers.items()]
     notes = [f"Note: {one_line(note.text)}" for note in answer.notes]
-    sure = f"Confidence: {answer.confidence:.2f}" if answer.confidence is not None else ""
-    parts = ("\n".join(lines) or answer.text, "\n".join(cited), "\n".join(notes), sure)
+    sure = describe_confidence(answer.confidence).capitalize()
+    introduction = answer.introduction if answer.sentences else answer.text
+    parts = (introduction, "\n".join(lines), "\n".join(cited), "\n".join(notes), sure)
     return "\n\n".join([*filter(None, parts), f"Session: {answer.session}"])
 
 
@@ -237,7 +253,7 @@ def _add_checks(server: MCPServer, doors: Doors) -> None:
         from tgraph.explain.render.text_trees import trace_text
 
         with _said():
-            access, name = doors.check_access(ctx, "read", collection)
+            access, name = doors.check_access(ctx, "trace", collection)
             session_trace = await doors.service.run(
                 access, name, lambda graph: graph.trace(session)
             )
@@ -254,7 +270,7 @@ def _add_checks(server: MCPServer, doors: Doors) -> None:
         """Why an entity, fact, document or text is not in the answer of a session: the one step
         where it was lost, with its rank and the limit."""
         with _said():
-            access, name = doors.check_access(ctx, "read", collection)
+            access, name = doors.check_access(ctx, "why_not", collection)
             explanation = await doors.service.run(
                 access, name, lambda graph: graph.why_not(session, expected)
             )
@@ -268,7 +284,7 @@ def _add_checks(server: MCPServer, doors: Doors) -> None:
         """Whether each sentence of a session's answer follows from what it cites, and where that
         was lost if it does not. The verdicts are recorded."""
         with _said():
-            access, name = doors.check_access(ctx, "ask", collection)
+            access, name = doors.check_access(ctx, "verify", collection)
             verification = await doors.service.run(
                 access, name, lambda graph: graph.verify(session), pool="audit"
             )
@@ -291,7 +307,7 @@ def _add_checks(server: MCPServer, doors: Doors) -> None:
     ) -> Annotated[CallToolResult, QuoteOut]:
         """The exact characters of a document from start to end, with what stands around them."""
         with _said():
-            access, name = doors.check_access(ctx, "read", collection)
+            access, name = doors.check_access(ctx, "source", collection)
             source_text = await doors.service.run(
                 access, name, lambda graph: read_quote(graph, document, page, start, end)
             )
@@ -336,8 +352,8 @@ def _add_queries(server: MCPServer, doors: Doors) -> None:
         """A read-only SPARQL 1.1 query (with RDF 1.2 triple terms) over knowledge, its sources and
         all sessions. At most 200 rows are told; the prefixes tg, prov, oa, rdfs are known."""
         with _said():
-            access, name = doors.check_access(ctx, "read", collection)
-            bounds = Bounds(timeout=doors.service.limits.query_seconds, limit=_ROWS + 1)
+            access, name = doors.check_access(ctx, "sparql", collection)
+            bounds = query_bounds(doors.service, limit=_ROWS + 1)
 
             def work(graph: KnowledgeGraph) -> list[Any]:
                 data = b"".join(stream_query_results(graph.opened, query, "lines", bounds))
@@ -355,7 +371,7 @@ def _add_queries(server: MCPServer, doors: Doors) -> None:
         collection: Collection = None,
     ) -> Annotated[CallToolResult, RowsOut]:
         with _said():
-            access, of = doors.check_access(ctx, "read", collection)
+            access, of = doors.check_access(ctx, "audit", collection)
             result = await doors.service.run(
                 access, of, lambda graph: graph.audit(name, *(arguments or ())), pool="audit"
             )
@@ -388,7 +404,7 @@ def _add_resources(server: MCPServer, doors: Doors) -> None:
     add = partial(server.resource, mime_type="application/json")
 
     async def read(ctx: Context, collection: str, work: Callable[[KnowledgeGraph], T]) -> T:
-        access, name = doors.check_access(ctx, "read", collection)
+        access, name = doors.check_access(ctx, RESOURCES, collection)
         return await doors.service.run(access, name, work)
 
     @add("tgraph://{collection}/sessions", title="Sessions")

@@ -16,11 +16,12 @@ from urllib.parse import urlencode
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
-from starlette.routing import Route
 
 from tgraph.engine.ask.question_run import SentenceMessage
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import TgraphError, UnknownNameError, UsageError
+from tgraph.extensions.server.access import Declaration
+from tgraph.extensions.server.declared import DeclaredRoute
 from tgraph.extensions.server.events import format_event, keep_stream_alive
 from tgraph.extensions.server.problems import problem_of
 from tgraph.extensions.server.requests import json_body
@@ -190,7 +191,11 @@ def _format_usage(usage: Usage) -> dict[str, int]:
     }
 
 
-def openai_routes(service: Service) -> list[Route]:
+_LISTING = Declaration(("ask",), ("collections",))
+_ASKING = Declaration(("ask",), ("answer",))
+
+
+def openai_routes(service: Service) -> list[DeclaredRoute]:
     """Return OpenAI routes: plain texts below ``/v1``, texts with links below ``/cited/v1``."""
     routes = []
     for base, cited in (("", False), ("/cited", True)):
@@ -200,9 +205,9 @@ def openai_routes(service: Service) -> list[Route]:
             _handle_errors(partial(_show_model, service)),
         )
         routes += [
-            Route(f"{base}/v1/models", models),
-            Route(f"{base}/v1/models/{{model}}", model),
-            Route(f"{base}/v1/chat/completions", completions, methods=["POST"]),
+            DeclaredRoute(f"{base}/v1/models", models, _LISTING),
+            DeclaredRoute(f"{base}/v1/models/{{model}}", model, _LISTING),
+            DeclaredRoute(f"{base}/v1/chat/completions", completions, _ASKING, methods=["POST"]),
         ]
     return routes
 
@@ -233,7 +238,7 @@ def _format_error(told: dict[str, Any]) -> dict[str, Any]:
 
 async def _list_models(service: Service, request: Request) -> Response:
     access = access_of(request)
-    access.check("ask")
+    _LISTING.check(access)
     names = await service.call(lambda: list(GraphFolder(service.root).collections()))
     mine = [name for name in names if access.admits(name)]
     return JSONResponse(
@@ -243,10 +248,10 @@ async def _list_models(service: Service, request: Request) -> Response:
 
 async def _show_model(service: Service, request: Request) -> Response:
     access = access_of(request)
-    access.check("ask")
+    _LISTING.check(access)
     name = str(request.path_params["model"])
     _, collection = _parse_model_name(service, name)
-    access.check("ask", collection)
+    _LISTING.check(access, collection)
     return JSONResponse(_model_card(name))
 
 
@@ -279,7 +284,7 @@ def _parse_model_name(service: Service, name: str) -> tuple[str, str]:
 
 async def _serve_completions(service: Service, cited: bool, request: Request) -> Response:
     access = access_of(request)
-    access.check("ask")
+    _ASKING.check(access)
     try:
         completion = _Completion.model_validate(await json_body(request, service))
     except ValidationError as error:
@@ -288,7 +293,7 @@ async def _serve_completions(service: Service, cited: bool, request: Request) ->
         )
         raise UsageError(f"The request is wrong: {reasons}.") from None
     mode, collection = _parse_model_name(service, completion.model)
-    access.check("ask", collection)
+    _ASKING.check(access, collection)
     question, history = completion.split_question()
     reply = _CompletionReply(request, collection, completion.model, cited)
 

@@ -16,7 +16,8 @@ from dataclasses import astuple, dataclass
 from typing import Any
 
 from tgraph.errors import EvidenceError
-from tgraph.ingest.pdf_fragments import LEVELLED
+from tgraph.ingest.pdf_annotations import open_page
+from tgraph.ingest.pdf_fragments import level_text
 from tgraph.isolation import forbid_sockets, forbid_writing, limit_memory, limit_time, start_process
 from tgraph.model import TextLine
 
@@ -98,8 +99,11 @@ def main() -> None:
     limit_time(_SECONDS)
     forbid_sockets()
     forbid_writing()
-    page = pypdfium2.PdfDocument(data)[order["page"] - 1]
-    output = _draw_page(page) if order["draw"] else _locate_quote(page, order)
+    document, index = pypdfium2.PdfDocument(data), order["page"] - 1
+    if order["draw"]:
+        output = _draw_page(document[index])
+    else:
+        output = _locate_quote(open_page(document, index), order)
     sys.stdout.buffer.write(output)
     sys.stdout.buffer.flush()
 
@@ -178,8 +182,8 @@ def _visible_characters(textpage: Any) -> Iterator[tuple[int, str]]:
         code = raw.FPDFText_GetUnicode(textpage, index)
         if 0xD800 <= code < 0xE000 or code > 0x10FFFF:
             continue
-        if (character := chr(code)) and not _HIDDEN.match(character):
-            yield index, character.translate(LEVELLED)
+        if not _HIDDEN.match(chr(code)) and (character := level_text(chr(code))):
+            yield index, character
 
 
 def match_characters(
@@ -201,7 +205,7 @@ def match_characters(
 
 
 def _remove_hidden(text: str) -> str:
-    visible = _HIDDEN.sub("", text).translate(LEVELLED)
+    visible = level_text(_HIDDEN.sub("", text))
     return "".join(character for character in visible if ord(character) < 0x10000)
 
 

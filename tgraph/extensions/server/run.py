@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import signal
 import socket
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,12 +24,12 @@ from tgraph.extensions.server.connections import (
     bounded_protocol,
     raise_descriptor_limit,
 )
-from tgraph.extensions.server.service import ServerLimits, Service
+from tgraph.extensions.server.service import ServerLimits, Service, StopTimes, end_process
 from tgraph.shortages import check_store_headroom
 
+log = logging.getLogger("tgraph.extensions.server")
+
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-_DRAIN = 45
-"""Seconds that what is under way has to end in after a stop."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,7 @@ class Serving:
     settings: Mapping[str, Any] | None = None
     limits: ServerLimits = field(default_factory=ServerLimits)
     workers: int = 1
+    stop: StopTimes = field(default_factory=StopTimes)
 
     def check(self) -> None:
         """Raise ``UsageError`` for network access without tokens."""
@@ -51,6 +54,26 @@ class Serving:
                 "Make tokens (`tgraph tokens create FILE`) and serve with them "
                 "(`--tokens FILE`), or listen on this machine alone.",
             )
+
+
+class _Server(uvicorn.Server):
+    """A server that says to its work that it stops, and ends in time whatever goes on."""
+
+    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+        super().__init__(config)
+        self._service = service
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._service.stopping.set()
+        last = threading.Timer(self._service.stop_times.last, _end_late)
+        last.daemon = True
+        last.start()
+        await super().shutdown(sockets)
+
+
+def _end_late() -> None:
+    log.error("The server did not end by itself, and is ended.")
+    end_process()
 
 
 def serve(serving: Serving, told: Callable[[str], None]) -> None:
@@ -63,7 +86,9 @@ def serve(serving: Serving, told: Callable[[str], None]) -> None:
     told(f"Serving {serving.root} at http://{address}:{listening.getsockname()[1]}/")
     if serving.workers > 1:
         _fork_workers(serving.workers)
-    service = Service(serving.root, serving.limits, serving.settings)
+    # before the application: mcp would install a handler that opens files and is slow
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    service = Service(serving.root, serving.limits, serving.settings, serving.stop)
     person = service.person
     app = create_app(service, tokens, person=person, hosts=serving.hosts)
     connections = ConnectionLimits(connections=raise_descriptor_limit())
@@ -74,12 +99,11 @@ def serve(serving: Serving, told: Callable[[str], None]) -> None:
         access_log=False,
         server_header=False,
         date_header=False,
-        timeout_graceful_shutdown=_DRAIN,
+        timeout_graceful_shutdown=math.ceil(serving.stop.drain),
         h11_max_incomplete_event_size=64 * 1024,
         lifespan="on",
     )
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
-    server = uvicorn.Server(config)
+    server = _Server(config, service)
 
     def stop(number: int, frame: object) -> None:
         server.should_exit = True
@@ -87,6 +111,7 @@ def serve(serving: Serving, told: Callable[[str], None]) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):  # until uvicorn listens, and when it ends: it
         signal.signal(number, stop)  # raises again what stopped it
     server.run(sockets=[listening])
+    service.leave()
 
 
 def _open_socket(serving: Serving) -> socket.socket:

@@ -83,7 +83,7 @@ def serve(**options: Any) -> None:
 
     Without tokens, the server listens only on this machine, and every user has all rights. Sessions
     are recorded as on the command line. Ctrl-C or SIGTERM stops the server after running requests
-    have ended; no answer is lost.
+    have ended, within a minute; no answer is lost.
 
     \b
     Examples:

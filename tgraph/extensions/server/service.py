@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import asynccontextmanager, suppress
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, NoReturn, TypeVar
 
 import tgraph
 from tgraph.engine.ask.question_run import AbandonedError
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import NoCollectionError, TgraphError
+from tgraph.explain.query.sparql import StoppedQueryError
 from tgraph.extensions.server.access import Access
 from tgraph.extensions.server.problems import BusyError
 from tgraph.extensions.server.supervision import Supervisor
@@ -53,23 +57,44 @@ _END: Any = object()
 _FOLD_EVERY = 1.0
 _AHEAD = 64
 """Messages of a stream that wait for their reader."""
+_PATIENCE = 60.0
+"""Seconds that a stream waits for its reader, and a request for a collection that is opened."""
+_OVERLOADED = "The server is overloaded.", "Try again in a moment."
 
 
 @dataclass(frozen=True, slots=True)
 class ServerLimits:
     """Server limits.
 
-    Limits cover concurrent questions, readings and audits, queue length for each, megabytes per
-    upload, kilobytes per other request, seconds per query."""
+    Limits cover concurrent questions, readings and audits, queue length for each and seconds in a
+    queue; megabytes per upload, uploads at once and jobs that haven't ended, each in all and of
+    one person; kilobytes per other request and per result; seconds per query, its delivery
+    included."""
 
     asking: int = 4
     reading: int = 4
     auditing: int = 2
     waiting: int = 100
+    waiting_seconds: float = 120.0
     upload_mb: int = 100
+    uploads: int = 8
+    uploads_each: int = 3
+    jobs: int = 200
+    jobs_each: int = 20
     request_kb: int = 1024
+    result_kb: int = 200 * 1024
     query_seconds: float = 60.0
-    rows: int = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class StopTimes:
+    """Seconds of a stop: for requests to be answered, then for work to end by itself, then for work
+    that was told to stop; ``last`` seconds after the stop the process ends whatever goes on."""
+
+    drain: float = 35.0
+    grace: float = 2.0
+    abort: float = 8.0
+    last: float = 50.0
 
 
 @dataclass
@@ -100,27 +125,33 @@ class _Queue:
         self._pool = ThreadPoolExecutor(threads, f"tgraph-{name}")
         self._most = threads + waiting
         self._lock = threading.Lock()
-        self.taken = 0
+        self._futures: set[Future[Any]] = set()
 
     def submit(self, work: Callable[[], T]) -> Future[T]:
         with self._lock:
-            if self.taken >= self._most:
-                raise BusyError("The server is overloaded.", "Try again in a moment.")
-            self.taken += 1
-        try:
-            future = self._pool.submit(work)
-        except BaseException:
-            self._release_slot()
-            raise
-        future.add_done_callback(lambda _: self._release_slot())
+            if len(self._futures) >= self._most:
+                raise BusyError(*_OVERLOADED)
+            try:
+                future = self._pool.submit(work)
+            except RuntimeError as error:
+                raise BusyError("The server is stopping.", "Try again in a moment.") from error
+            self._futures.add(future)
+        future.add_done_callback(self._release_slot)
         return future
 
-    def _release_slot(self) -> None:
+    def _release_slot(self, future: Future[Any]) -> None:
         with self._lock:
-            self.taken -= 1
+            self._futures.discard(future)
 
-    def close(self) -> None:
-        self._pool.shutdown(wait=True, cancel_futures=True)
+    @property
+    def taken(self) -> int:
+        return len(self._futures)
+
+    def close(self) -> list[Future[Any]]:
+        """Take no more work; return what is running."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        with self._lock:
+            return list(self._futures)
 
 
 class Service:
@@ -133,8 +164,11 @@ class Service:
         root: str | Path,
         limits: ServerLimits = ServerLimits(),
         settings: Mapping[str, Any] | None = None,
+        stop: StopTimes = StopTimes(),
         **options: Any,
     ) -> None:
+        self.stop_times = stop
+        self.is_stuck = False
         self.root = GraphFolder.open(Path(root)).path
         self.limits = limits
         self.settings = dict(settings or {})
@@ -152,7 +186,7 @@ class Service:
 
     def graph(self, collection: str) -> KnowledgeGraph:
         """Return an open collection; raise ``NoCollectionError`` for unknown collections."""
-        with self._opening:
+        with self._hold_opening():
             if collection not in self._graphs:
                 if not self._is_there(collection):  # which others there are is not for everybody
                     raise NoCollectionError(f"There is no collection {collection!r}.")
@@ -166,10 +200,19 @@ class Service:
 
     def forget(self, collection: str) -> None:
         """Close a collection before renaming or deletion."""
-        with self._opening:
+        with self._hold_opening():
             graph = self._graphs.pop(collection, None)
         if graph is not None:
             graph.close()
+
+    @contextmanager
+    def _hold_opening(self) -> Iterator[None]:
+        if not self._opening.acquire(timeout=_PATIENCE):
+            raise BusyError("A collection is being opened.", "Try again in a moment.")
+        try:
+            yield
+        finally:
+            self._opening.release()
 
     @cached_property
     def _graph_settings(self) -> Settings:
@@ -204,21 +247,39 @@ class Service:
         Records name the ``access`` person for questions and decisions."""
 
         def run_work() -> T:
-            with explained_shortages():
-                graph = self.graph(collection)
-                with graph.view(_settings_with_person(access, settings), message=message) as view:
-                    return work(view)
+            graph = self.graph(collection)
+            with graph.view(_settings_with_person(access, settings), message=message) as view:
+                return work(view)
 
-        return await asyncio.wrap_future(self._queues[pool].submit(run_work))
+        return await self.call(run_work, pool)
 
     async def call(self, work: Callable[[], T], pool: Pool = "read") -> T:
-        """What ``work`` gives, which needs no collection."""
+        """Return the result of ``work``, which needs no collection; raise ``BusyError`` where it
+        waited too long for a thread."""
 
         def call_work() -> T:
             with explained_shortages():
                 return work()
 
-        return await asyncio.wrap_future(self._queues[pool].submit(call_work))
+        future = self._queues[pool].submit(call_work)
+        with self._bounded_wait(future):
+            try:
+                return await asyncio.wrap_future(future)
+            except asyncio.CancelledError:
+                task = asyncio.current_task()
+                if task is None or task.cancelling():
+                    raise
+                raise BusyError(*_OVERLOADED) from None
+
+    @contextmanager
+    def _bounded_wait(self, future: Future[Any]) -> Iterator[None]:
+        """Cancel work that has not begun when its time to wait is over."""
+        loop = asyncio.get_running_loop()
+        timer = loop.call_later(self.limits.waiting_seconds, future.cancel)
+        try:
+            yield
+        finally:
+            timer.cancel()
 
     async def stream(
         self,
@@ -229,14 +290,16 @@ class Service:
         pool: Pool = "ask",
         settings: Mapping[str, Any] | None = None,
         message: Callable[[str], None] = log.info,
+        delivery: float | None = None,
     ) -> AsyncIterator[Message[M] | R]:
         """Yield stream messages live, finally the stream's return value.
 
-        Leaving early abandons the stream, and the record says so."""
+        Leaving early abandons the stream, and the record says so; so does a reader who takes
+        nothing for a minute. Where the messages are not all taken after ``delivery`` seconds, a
+        ``StoppedQueryError`` ends them."""
         loop = asyncio.get_running_loop()
         queue: asyncio.Queue[Any] = asyncio.Queue()
-        room = threading.Semaphore(_AHEAD)
-        stop_event = threading.Event()
+        room = _Room(delivery)
 
         def tell(value: Any) -> None:
             loop.call_soon_threadsafe(queue.put_nowait, value)
@@ -248,24 +311,30 @@ class Service:
                     with graph.view(
                         _settings_with_person(access, settings), message=message
                     ) as view:
-                        tell(_forward_messages(begin(view), tell, room, stop_event))
+                        tell(_forward_messages(begin(view), tell, room))
             except BaseException as error:
                 tell(error)
             finally:
                 tell(_END)
 
+        def tell_refusal(future: Future[None]) -> None:
+            if future.cancelled():  # nobody hears it but who waits for a thread
+                with suppress(RuntimeError):
+                    tell(BusyError(*_OVERLOADED))
+
         future = self._queues[pool].submit(stream_work)
+        future.add_done_callback(tell_refusal)
         try:
-            while (value := await queue.get()) is not _END:
-                room.release()
-                if isinstance(value, AbandonedError):
-                    continue
-                if isinstance(value, BaseException):
-                    raise value
-                yield value
+            with self._bounded_wait(future):
+                while (value := await queue.get()) is not _END:
+                    room.make()
+                    if isinstance(value, AbandonedError):
+                        continue
+                    if isinstance(value, BaseException):
+                        raise value
+                    yield value
         finally:
-            stop_event.set()
-            room.release()
+            room.leave()
             future.cancel()
 
     async def pieces(
@@ -287,7 +356,10 @@ class Service:
                 if close is not None:
                     close()
 
-        async for stream_item in self.stream(access, collection, stream, pool=pool):
+        messages = self.stream(
+            access, collection, stream, pool=pool, delivery=self.limits.query_seconds
+        )
+        async for stream_item in messages:
             if isinstance(stream_item, Message):
                 yield stream_item.value
 
@@ -324,11 +396,35 @@ class Service:
             succeed()
 
     def close(self) -> None:
-        """Finish running work, then close all graphs."""
-        for queue in self._queues.values():
-            queue.close()
+        """Finish running work, then close all graphs.
+
+        Work that goes on is told to stop, and recorded as aborted. Where it can't be told,
+        ``is_stuck`` is set, and the process has to end as it is: whoever opens the graph next
+        records the work as aborted."""
+        running = [future for queue in self._queues.values() for future in queue.close()]
+        times = self.stop_times
+        if wait(running, times.grace).not_done:
+            for graph in list(self._graphs.values()):
+                graph.opened.parts.cancel()
+        unended = wait(running, times.abort).not_done
+        if unended:
+            self.is_stuck = True
+            log.error("%d pieces of work did not end and are left.", len(unended))
+            return
         for collection in list(self._graphs):
             self.forget(collection)
+
+    def leave(self) -> None:
+        """End the process at once where work is stuck, for the interpreter would wait for it."""
+        if self.is_stuck:
+            end_process()
+
+
+def end_process() -> NoReturn:
+    """End the process whatever its threads do. What was acknowledged is on the disk."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
 
 
 def _settings_with_person(access: Access, settings: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -337,17 +433,50 @@ def _settings_with_person(access: Access, settings: Mapping[str, Any] | None) ->
     return {**(settings or {}), **person}
 
 
-def _forward_messages(
-    stream: Generator[M, None, R],
-    tell: Callable[[Any], None],
-    room: threading.Semaphore,
-    left: threading.Event,
-) -> R:
+class _Room:
+    """Room for the messages of a stream that wait for their reader."""
+
+    def __init__(self, delivery: float | None) -> None:
+        self._places = threading.Semaphore(_AHEAD)
+        self._left = threading.Event()
+        self._delivery = delivery
+        self._end = None if delivery is None else time.monotonic() + delivery
+
+    def make(self) -> None:
+        """Make room for a message."""
+        self._places.release()
+
+    def leave(self) -> None:
+        """Say that nobody reads any more."""
+        self._left.set()
+        self._places.release()
+
+    def wait(self) -> None:
+        """Wait for room; raise ``AbandonedError`` where nobody reads, ``StoppedQueryError`` where
+        the time of delivery is over."""
+        patience = _PATIENCE if self._end is None else max(self._end - time.monotonic(), 0.0)
+        has_room = self._places.acquire(timeout=patience)
+        if self._left.is_set():
+            raise AbandonedError
+        if not has_room and self._delivery is not None:
+            raise StoppedQueryError(
+                f"The result was not taken within {self._delivery:g} seconds.",
+                "Narrow the query, or read faster.",
+            )
+        if not has_room:
+            raise AbandonedError
+
+
+def _forward_messages(stream: Generator[M, None, R], tell: Callable[[Any], None], room: _Room) -> R:
     """Tell each message while somebody listens; what the stream returns."""
     try:
         while True:
-            room.acquire()
-            value = stream.throw(AbandonedError()) if left.is_set() else next(stream)
+            try:
+                room.wait()
+            except (AbandonedError, StoppedQueryError) as reason:
+                value = stream.throw(reason)
+            else:
+                value = next(stream)
             tell(Message(value))
     except StopIteration as end:
         result: R = end.value

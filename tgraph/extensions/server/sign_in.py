@@ -1,19 +1,20 @@
-"""Request authentication: bearer token or workbench cookie, plus origin check."""
+"""Request authentication: bearer token or the cookie of a sign-in, plus origin check."""
 
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection, Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from tgraph.errors import TgraphError
+from tgraph.errors import TgraphError, UsageError
 from tgraph.extensions.server.access import Access, ForbiddenError, Tokens, UnauthenticatedError
 from tgraph.extensions.server.problems import problem_of, problem_response
+from tgraph.extensions.server.sign_ins import SignIns
 
-COOKIE = "tgraph_token"
+COOKIE = "tgraph_session"
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
@@ -26,10 +27,16 @@ class SignIn:
     other origins may change nothing."""
 
     def __init__(
-        self, app: ASGIApp, tokens: Tokens | None, person: str | None, hosts: tuple[str, ...] = ()
+        self,
+        app: ASGIApp,
+        tokens: Tokens | None,
+        sign_ins: SignIns | None,
+        person: str | None,
+        hosts: tuple[str, ...] = (),
     ) -> None:
         self._app = app
         self._tokens = tokens
+        self._sign_ins = sign_ins
         self._person = person
         self._hosts = (*_LOOPBACK, *hosts)
 
@@ -49,28 +56,40 @@ class SignIn:
 
     def _find_access(self, connection: HTTPConnection) -> Access | None:
         """Return requester access, or None without credentials; public resources need no token."""
-        if self._tokens is None:
+        if self._tokens is None or self._sign_ins is None:
             return Access(self._person)
-        presented = _read_token(connection)
-        if presented is None:
-            return None
-        access = self._tokens.find(presented)
-        if access is None and "authorization" in connection.headers:
-            raise UnauthenticatedError("There is no such token.", "Ask for a new one.")
-        return access
+        if "authorization" in connection.headers:
+            access = self._tokens.find(_read_token(connection))
+            if access is None:
+                raise UnauthenticatedError("There is no such token.", "Ask for a new one.")
+            return access
+        session = connection.cookies.get(COOKIE)
+        return None if session is None else self._sign_ins.find(session)
 
     def _check_origin(self, connection: HTTPConnection, method: str) -> None:
-        host = urlsplit(f"//{connection.headers.get('host', '')}").hostname or ""
+        host = _split_host("Host", f"//{connection.headers.get('host', '')}").hostname or ""
         if self._tokens is None and host not in self._hosts:
             raise ForbiddenError(
                 f"This server doesn't answer to the name {host!r}.", "Use localhost, or tokens."
             )
         origin = connection.headers.get("origin")
-        foreign = origin is not None and urlsplit(origin).netloc != connection.headers.get("host")
+        foreign = origin is not None and _split_host(
+            "Origin", origin
+        ).netloc != connection.headers.get("host")
         if _is_cross_site(connection.headers, method) and "authorization" not in connection.headers:
             raise ForbiddenError("A page of another site may not send this request.")
         if foreign and (method not in _SAFE or self._tokens is None):
             raise ForbiddenError("A page of another origin may not send this request.")
+
+
+def _split_host(header: str, url: str) -> SplitResult:
+    """Return the parts of an address in a header; raise ``UsageError`` where it is none."""
+    try:
+        parts = urlsplit(url)
+        parts.port  # noqa: B018 - reading it checks it
+    except ValueError as error:
+        raise UsageError(f"The header {header} has no valid address.") from error
+    return parts
 
 
 def _is_cross_site(headers: Headers, method: str) -> bool:
@@ -82,11 +101,9 @@ def _is_cross_site(headers: Headers, method: str) -> bool:
     return not (is_link and method == "GET" and headers.get("sec-fetch-dest") == "document")
 
 
-def _read_token(connection: HTTPConnection) -> str | None:
-    scheme, _, token = connection.headers.get("authorization", "").partition(" ")
-    if scheme.lower() == "bearer":
-        return token.strip()
-    return connection.cookies.get(COOKIE)
+def _read_token(connection: HTTPConnection) -> str:
+    scheme, _, token = connection.headers["authorization"].partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""
 
 
 def access_of(request: Request) -> Access:

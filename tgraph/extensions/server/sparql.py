@@ -17,15 +17,15 @@ from pyoxigraph import DefaultGraph, NamedNode, RdfFormat, parse, serialize
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
-from starlette.routing import Route
 
 from tgraph import vocabulary as v
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.engine.sparql_results import stream_query_results
 from tgraph.errors import QueryError, UsageError
 from tgraph.explain.query.guard import gives_triples
-from tgraph.explain.query.sparql import Bounds, Dataset
-from tgraph.extensions.server.access import Access
+from tgraph.explain.query.sparql import Bounds, Dataset, StoppedQueryError
+from tgraph.extensions.server.access import Access, Declaration
+from tgraph.extensions.server.declared import DeclaredRoute
 from tgraph.extensions.server.negotiation import choose_media_type
 from tgraph.extensions.server.requests import read_body
 from tgraph.extensions.server.service import Service
@@ -62,13 +62,16 @@ _BLOCK = 1 << 16
 _IN_MEMORY = 1 << 22
 
 
-def sparql_routes(service: Service) -> list[Route]:
+_READING = Declaration(("read",), ("knowledge", "documents", "sessions"))
+
+
+def sparql_routes(service: Service) -> list[DeclaredRoute]:
     """Return routes for both SPARQL protocols."""
     queried, read = partial(_serve_sparql, service), partial(_serve_graph, service)
     routes = []
     for base in ("", "/{collection}"):
-        routes.append(Route(f"/sparql{base}", queried, methods=["GET", "POST"]))
-        routes.append(Route(f"/graphs{base}", read, methods=["GET"]))
+        routes.append(DeclaredRoute(f"/sparql{base}", queried, _READING, methods=["GET", "POST"]))
+        routes.append(DeclaredRoute(f"/graphs{base}", read, _READING, methods=["GET"]))
     return routes
 
 
@@ -146,7 +149,7 @@ async def _read_operation(service: Service, request: Request) -> _SparqlRequest:
 
 async def _serve_sparql(service: Service, request: Request) -> Response:
     access, collection = access_of(request), _requested_collection(service, request)
-    access.check("read", collection)
+    _READING.check(access, collection)
     if request.method == "GET" and not request.query_params:
         return _describe_service(request)
     operation = await _read_operation(service, request)
@@ -155,8 +158,14 @@ async def _serve_sparql(service: Service, request: Request) -> Response:
     assert operation.query is not None
     offered = TRIPLES if gives_triples(operation.query) else ROWS
     media, name = choose_media_type(request.headers.get("accept", ""), offered)
-    bounds = Bounds(timeout=service.limits.query_seconds, base=_request_base(request))
+    bounds = query_bounds(service, base=_request_base(request))
     return await _answer_query(service, access, collection, operation, media, name, bounds)
+
+
+def query_bounds(service: Service, **more: Any) -> Bounds:
+    """Return the bounds of a query within the limits of the server."""
+    limits = service.limits
+    return Bounds(timeout=limits.query_seconds, size=limits.result_kb * 1024, **more)
 
 
 def _request_base(request: Request) -> str:
@@ -222,7 +231,7 @@ async def _run_update(
     if operation.names_graphs:
         raise UsageError("An update names its graphs itself.", "Leave using-graph-uri out.")
     text = operation.update or ""
-    bounds = Bounds(timeout=service.limits.query_seconds, base=base)
+    bounds = query_bounds(service, base=base)
     await service.run(access, collection, lambda graph: graph.update(text, bounds), pool="audit")
     return Response(status_code=204)
 
@@ -249,7 +258,7 @@ def _describe_service(request: Request) -> Response:
 async def _serve_graph(service: Service, request: Request) -> Response:
     """The triples of a graph (Graph Store HTTP Protocol, 5.2)."""
     access, collection = access_of(request), _requested_collection(service, request)
-    access.check("read", collection)
+    _READING.check(access, collection)
     names = list(request.query_params.keys())
     if names == ["default"]:
         name = ""
@@ -258,22 +267,26 @@ async def _serve_graph(service: Service, request: Request) -> Response:
     else:
         raise UsageError("Name the graph: ?default, or ?graph=IRI.")
     media, _ = choose_media_type(request.headers.get("accept", ""), {m: m for m in _WRITTEN})
-    file = await service.run(access, collection, partial(_save_graph, name, media), pool="audit")
+    most = service.limits.result_kb * 1024
+    file = await service.run(
+        access, collection, partial(_save_graph, name, media, most), pool="audit"
+    )
     if file is None:
         raise HTTPException(404, "There is no such graph.")
     return StreamingResponse(_send_file(file), media_type=media)
 
 
-def _save_graph(name: str, media: str, graph: KnowledgeGraph) -> IO[bytes] | None:
+def _save_graph(name: str, media: str, most: int, graph: KnowledgeGraph) -> IO[bytes] | None:
     """Write graph triples into a file; return None for unknown graphs.
 
-    The default graph, containing knowledge, always exists."""
+    The default graph, containing knowledge, always exists. Raise ``StoppedQueryError`` beyond
+    ``most`` bytes."""
     node = NamedNode(name) if name else DefaultGraph()
     quads = graph.opened.read().match(None, None, None, node)
     first = next(quads, None)
     if first is None and name:
         return None
-    file: IO[bytes] = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - whoever sends it closes it
+    file: IO[bytes] = BoundedFile(most)
     every: Any = (
         quad.triple for quad_group in ([first] if first else [], quads) for quad in quad_group
     )
@@ -282,8 +295,26 @@ def _save_graph(name: str, media: str, graph: KnowledgeGraph) -> IO[bytes] | Non
     except ValueError as error:
         file.close()
         raise HTTPException(406, f"It can't be written so: {error}.") from error
+    except StoppedQueryError:
+        file.close()
+        raise
     file.seek(0)
     return file
+
+
+class BoundedFile(SpooledTemporaryFile[bytes]):
+    """A temporary file that takes so many bytes, and then raises ``StoppedQueryError``."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(_IN_MEMORY)
+        self._most = most
+
+    def write(self, data: Any) -> int:
+        if self.tell() + len(data) > self._most:
+            raise StoppedQueryError(
+                f"The result has more than {self._most >> 10:,} kB.", "Ask for a part by SPARQL."
+            )
+        return super().write(data)
 
 
 async def _send_file(file: IO[bytes]) -> AsyncIterator[bytes]:

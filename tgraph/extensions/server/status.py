@@ -8,12 +8,12 @@ from collections.abc import Iterator
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
-from starlette.routing import Route
 
 from tgraph.engine.collections import list_collections
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import StoreError, TgraphError
 from tgraph.extensions.server.access import Access
+from tgraph.extensions.server.declared import OPEN, DeclaredRoute
 from tgraph.extensions.server.service import Service
 from tgraph.version import __version__
 
@@ -22,7 +22,7 @@ _FRESH = 1.0
 """Seconds for which a check's result is shared."""
 
 
-def status_routes(service: Service) -> list[Route]:
+def status_routes(service: Service) -> list[DeclaredRoute]:
     """Return routes ``/health``, ``/ready`` and ``/metrics``.
 
     Status routes need no token and reveal no content."""
@@ -41,7 +41,10 @@ def status_routes(service: Service) -> list[Route]:
         text = "".join(_format_metrics(service, started))
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
-    return [Route("/health", health), Route("/ready", ready), Route("/metrics", metrics)]
+    return [
+        DeclaredRoute(path, endpoint, OPEN)
+        for path, endpoint in (("/health", health), ("/ready", ready), ("/metrics", metrics))
+    ]
 
 
 class _Readiness:

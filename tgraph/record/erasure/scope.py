@@ -11,7 +11,7 @@ from pyoxigraph import Literal, NamedNode, Triple
 
 from tgraph import vocabulary as v
 from tgraph.index.sources import derived_items, readings_of
-from tgraph.store.base import Store
+from tgraph.store.base import Store, match_record
 
 _ENTITY, _RELATION, _TYPE = (f"{v.URN}{kind}:" for kind in ("entity", "relation", "type"))
 _SKOLEM = f"{v.URN}skolem:"
@@ -57,7 +57,7 @@ class ErasureScope:
     def literals(self, store: Store, predicates: Iterable[NamedNode]) -> Iterator[str]:
         """Yield literal values of the resources' given properties."""
         for predicate in predicates:
-            for quad in store.match(None, predicate, None, None):
+            for quad in match_record(store, None, predicate):
                 if isinstance(quad.object, Literal) and value_of(quad.subject) in self.resources:
                     yield quad.object.value
 
@@ -67,7 +67,7 @@ def find_scope(store: Store, document: str) -> ErasureScope:
     other documents too."""
     gone = {
         value_of(used.object)
-        for erasure in store.match(None, v.RDF_TYPE, v.tg("Erasure"), None)
+        for erasure in match_record(store, None, v.RDF_TYPE, v.tg("Erasure"))
         for used in store.match(erasure.subject, v.prov("used"), None, erasure.graph_name)
     }
     fresh = set(readings_of(store, document))
@@ -86,8 +86,9 @@ def find_scope(store: Store, document: str) -> ErasureScope:
     scope.resources |= scope.edges.keys() | scope.claims
     _add_derived(store, scope.resources)
     for name in sorted(scope.names):
-        for quad in store.match(None, v.tg("member"), NamedNode(name), None):
-            scope.grouped.add(value_of(quad.subject))
+        for graph in (v.KNOWLEDGE_GRAPH, v.SOURCE_GRAPH):
+            members = store.match(None, v.tg("member"), NamedNode(name), graph)
+            scope.grouped.update(value_of(quad.subject) for quad in members)
     for former in sorted(scope.grouped):
         for quad in store.match(NamedNode(former), v.tg("community"), None, v.SOURCE_GRAPH):
             scope.grouped.add(value_of(quad.object))
@@ -107,12 +108,12 @@ def _add_derived(store: Store, resources: set[str]) -> None:
         near = [
             value_of(quad.subject)
             for predicate in _BACKWARD
-            for quad in store.match(None, predicate, node, None)
+            for quad in match_record(store, None, predicate, node)
         ]
         near += [
             value_of(quad.object)
             for predicate in _FORWARD
-            for quad in store.match(node, predicate, None, None)
+            for quad in match_record(store, node, predicate)
         ]
         new = set(near) - resources
         resources |= new

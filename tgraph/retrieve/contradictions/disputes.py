@@ -44,9 +44,9 @@ def once_only() -> Mapping[str, str]:
 
 def find_denials(store: Store) -> list[Contradiction]:
     """Return denials contradicting a statement, across all knowledge."""
-    relations = (row["predicate"] for row in select_rows(store, "retrieve/relations", union=False))
+    relations = (row["predicate"] for row in select_rows(store, "retrieve/relations"))
     denying = [r for r in relations if isinstance(r, NamedNode) and _split_negation(r)[1]]
-    rows = select_rows(store, "retrieve/denied", {"predicates": denying}, union=False)
+    rows = select_rows(store, "retrieve/denied", {"predicates": denying})
     contradictions = dict.fromkeys(
         contradiction for row in rows for contradiction in _match_denial(row)
     )
@@ -77,7 +77,7 @@ def find_value_conflicts(store: Store) -> list[Contradiction]:
     entity."""
     values_by_topic: defaultdict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
     relations = [NamedNode(relation) for relation in once_only()]
-    for row in select_rows(store, "retrieve/statements", {"predicates": relations}, union=False):
+    for row in select_rows(store, "retrieve/statements", {"predicates": relations}):
         subject, predicate, value = row["subject"], row["predicate"], row["object"]
         if isinstance(subject, NamedNode) and isinstance(value, Literal):
             assert isinstance(predicate, NamedNode)

@@ -232,7 +232,7 @@ class SingleValues:
 
     def __init__(self, store: Store) -> None:
         self._store = ReadAhead(store)
-        declared = store.match(None, v.RDF_TYPE, FUNCTIONAL, None)
+        declared = store.match(None, v.RDF_TYPE, FUNCTIONAL, v.KNOWLEDGE_GRAPH)
         self._declared = {q.subject for q in declared if isinstance(q.subject, NamedNode)}
 
     def find_contradictions(self) -> Iterator[Contradiction]:
@@ -247,12 +247,10 @@ class SingleValues:
                 yield from self._compare_facts(first_fact, second_fact)
 
     def _all_said(self) -> Iterator[_SingleValue]:
-        rows = select_rows(self._store, "retrieve/relations", union=False)
+        rows = select_rows(self._store, "retrieve/relations")
         relations = (row["predicate"] for row in rows)
         single = [r for r in relations if isinstance(r, NamedNode) and self._is_single_valued(r)]
-        for row in select_rows(
-            self._store, "retrieve/statements", {"predicates": single}, union=False
-        ):
+        for row in select_rows(self._store, "retrieve/statements", {"predicates": single}):
             s, p, o = row["subject"], row["predicate"], row["object"]
             if (
                 isinstance(s, NamedNode)

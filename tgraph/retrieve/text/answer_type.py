@@ -56,6 +56,7 @@ _MEASURES = {
     ),
     "share": (r"\bpercent", r"%|\bper ?cent|\bpercentage"),
 }
+MEASURES = frozenset(_MEASURES)
 _MEASURED = {
     kind: (re.compile(asked, re.IGNORECASE), re.compile(held, re.IGNORECASE))
     for kind, (asked, held) in _MEASURES.items()

@@ -13,7 +13,7 @@ from operator import mul
 from typing import NamedTuple
 
 from tgraph.ingest.sentences import CharacterRange, sentences
-from tgraph.model import Candidate, Evidence, Judgement, Retrieval
+from tgraph.model import Candidate, Evidence, Judgement, Retrieval, RivalAnswer
 from tgraph.models.base import CallSink, no_sink
 from tgraph.models.reader import Passage, PassageReading, Reader
 from tgraph.resources import load_weights
@@ -28,8 +28,10 @@ from tgraph.retrieve.text.question_analysis import (
     rate_match,
     roots_of,
 )
+from tgraph.retrieve.text.rival_answers import find_rival
 from tgraph.retrieve.text.row_answers import answer_of_row
 from tgraph.retrieve.text.sentence_ranking import SentencePlace, place_of
+from tgraph.retrieve.text.short_answers import short_answer_features
 
 MOST_READ = 10
 """Passages that are read for one question."""
@@ -176,6 +178,8 @@ def read_candidates(
     bridges = _build_bridge_chains(retrieval.candidates, context)
     readings = readings_of(inquiry, ranked, bridges, reader, context)
     judgement = _judge_readings(inquiry, list(readings.values()))
+    if context.wording >= THIRD_WORDING:
+        judgement = _judge_short_answer(judgement, inquiry, list(readings.values()))
     candidates = sorted(
         (_apply_readings(candidate, readings) for candidate in retrieval.candidates),
         key=lambda each: (-each.score, each.rank),
@@ -441,6 +445,23 @@ def _judge_readings(inquiry: AnalysedQuestion, readings: Sequence[SentenceReadin
     missing = (word for word in lexicon.words(inquiry.text) if lexicon.stem(word) in nowhere)
     return Judgement(
         features.probability, best.answer, best.evidence, tuple(dict.fromkeys(missing))
+    )
+
+
+def _judge_short_answer(
+    judgement: Judgement, inquiry: AnalysedQuestion, readings: Sequence[SentenceReading]
+) -> Judgement:
+    """Return the judgement with the probability that the short answer is right, and with the answer
+    of another document that differs."""
+    if not judgement.answer:
+        return judgement
+    best = _find_likeliest(readings)
+    in_order = sorted(readings, key=lambda each: (-each.likelihood, each is not best))
+    rival = find_rival(inquiry, in_order)
+    return replace(
+        judgement,
+        short_confidence=short_answer_features(inquiry, in_order).probability,
+        rival=RivalAnswer(rival.answer, rival.evidence) if rival else None,
     )
 
 

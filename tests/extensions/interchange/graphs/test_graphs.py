@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
@@ -152,7 +151,9 @@ def test_without_pyarrow_it_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tables = graphs.write_tables(tmp_path / "v3", 3)
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    (tmp_path / "places").mkdir()
+    (tmp_path / "places" / "pyarrow.py").write_text("raise ModuleNotFoundError('pyarrow')")
+    monkeypatch.syspath_prepend(str(tmp_path / "places"))
     with graphs.opened(tmp_path / "g") as graph:
         (failed,) = import_graph(graph, [tables]).failed
     assert "tgraph-rag[parquet]" in str(failed)

@@ -29,7 +29,7 @@ from tgraph.extensions.evidence.crates.reads import LibrarianInMemory
 from tgraph.extensions.evidence.session_report import report_of
 from tgraph.index.sources import Texts, text_value
 from tgraph.librarian import Librarian
-from tgraph.store.base import Store
+from tgraph.store.base import Store, match_record
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.statements import to_bytes
 
@@ -245,8 +245,8 @@ def chain_quads(store: Store, catalogue: str, bundle: str, erased: Iterable[str]
 
 def erasure_bundles(store: Store, bundle: str) -> list[str]:
     """Return bundles of erasures that rewrote the bundle or removed a referenced text."""
-    erasure_quads = list(store.match(None, v.tg("rewrote"), NamedNode(bundle), None))
+    erasure_quads = list(match_record(store, None, v.tg("rewrote"), NamedNode(bundle)))
     for quad in store.match(None, v.tg("contentHash"), None, NamedNode(bundle)):
         assert isinstance(quad.object, Literal)
-        erasure_quads += store.match(None, v.tg("removedText"), quad.object, None)
+        erasure_quads += match_record(store, None, v.tg("removedText"), quad.object)
     return sorted({term_text(quad.graph_name) for quad in erasure_quads})

@@ -66,12 +66,12 @@ class NotingStore:
     def lines(self, graph: NamedNode) -> list[bytes]:
         return self._store.lines(graph)
 
-    def query(self, text: str, *, union: bool = True) -> Results:
-        results = self._store.query(text, union=union)
+    def query(self, text: str) -> Results:
+        results = self._store.query(text)
         if not isinstance(results, Solutions):
             return results
         rows = RowsRead.from_solutions(results)
-        self.rows[_query_key(text, union)] = rows
+        self.rows[next(_query_keys(text))] = rows
         return rows
 
     def extend(self, quads: Iterable[Quad]) -> None:
@@ -88,18 +88,21 @@ class StoreFromReads(NotingStore):
         super().__init__(store)
         self._noted = rows
 
-    def query(self, text: str, *, union: bool = True) -> Results:
+    def query(self, text: str) -> Results:
         """Return noted rows. Raise ``StoreError`` if the query was never noted."""
-        rows = self._noted.get(_query_key(text, union))
+        rows = next((self._noted[key] for key in _query_keys(text) if key in self._noted), None)
         if rows is None:
             raise StoreError("The package does not hold what a query of this replay asks for.")
         return rows
 
 
-def _query_key(text: str, union: bool) -> str:
-    """Return a query key independent of parameter order: a hash of sorted words."""
+def _query_keys(text: str) -> Iterator[str]:
+    """Yield a query's key, independent of parameter order: a hash of sorted words.
+
+    Then follows the key in packages from when queries also read all graphs merged."""
     words = " ".join(sorted(text.split()))
-    return sha256(f"{union} {words}".encode()).hexdigest()
+    for union in (False, True):
+        yield sha256(f"{union} {words}".encode()).hexdigest()
 
 
 @dataclass(frozen=True)

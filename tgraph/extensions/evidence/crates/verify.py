@@ -49,7 +49,7 @@ from tgraph.index.evidence import recorded_place
 from tgraph.index.sources import Texts, document_of_chunk, page_of_chunk, parts_of_page
 from tgraph.model import Evidence
 from tgraph.record.bundle import ERASURE
-from tgraph.record.chain import hash_of_graph
+from tgraph.record.chain import hash_of_bundle
 from tgraph.record.signing import KIND, PublicKey
 from tgraph.rendering import format_count
 from tgraph.store.statements import edge_of
@@ -215,7 +215,9 @@ def _check_record(contents: PackageContents) -> CheckOutcome:
         replace(entry, hash=rewritings.hash_of(entry.subject, entry.hash))
         for entry in _sealed_entries(contents)
     ]
-    hashes = {e.subject: hash_of_graph(contents.store, NamedNode(e.subject)) for e in sealed}
+    hashes = {
+        e.subject: hash_of_bundle(contents.store, NamedNode(e.subject), e.kind) for e in sealed
+    }
     problems += wrong_bundles(sealed, hashes)
     problems += [*_find_foreign_quads(contents), *_find_misnamed_edges(contents.record)]
     result_text = (

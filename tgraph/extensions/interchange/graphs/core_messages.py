@@ -26,7 +26,9 @@ from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, Triple
 
 from tgraph.errors import IngestError
 from tgraph.extensions.interchange.graphs.base import OnSkipped, SkippedRow
-from tgraph.ingest.base import error_reason, storable
+from tgraph.ingest.base import FileLimits, error_reason, storable
+from tgraph.ingest.parser_process import read_items
+from tgraph.ingest.rdf_statements import check_line
 
 _BEGINS = re.compile(rb"\x92(?:\xa1t|\xa2(?:ge|de|lm|lb))[\x80-\x8f\xde\xdf]")
 """How a message begins: a pair, its kind, and a map."""
@@ -61,6 +63,41 @@ class CoreContent:
 
     lines: dict[str, None] = field(default_factory=dict)
     texts: dict[str, LibraryText] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _CoreItem:
+    """One of a triple's line, a text, and an unusable row."""
+
+    line: str | None = None
+    text: LibraryText | None = None
+    skipped: SkippedRow | None = None
+
+
+def read_core_isolated(
+    data: bytes, path: str, limits: FileLimits, skipped: OnSkipped
+) -> CoreContent:
+    """As ``read_core``, in the isolated process."""
+    content = CoreContent()
+    for item in read_items((__name__, "core_items"), data, path, limits, _CoreItem):
+        if item.line is not None:
+            content.lines[item.line] = None
+        if item.text is not None:
+            content.texts[item.text.id] = item.text
+        if item.skipped is not None:
+            skipped(item.skipped)
+    return content
+
+
+def core_items(data: bytes, name: str, limits: FileLimits) -> Iterator[_CoreItem]:
+    """Yield what ``read_core`` reads."""
+    rows: list[SkippedRow] = []
+    content = read_core(data, name, rows.append)
+    yield from (_CoreItem(skipped=row) for row in rows)
+    for line in content.lines:
+        check_line(line, name)
+        yield _CoreItem(line=line)
+    yield from (_CoreItem(text=text) for text in content.texts.values())
 
 
 def read_core(data: bytes, path: str, skipped: OnSkipped) -> CoreContent:

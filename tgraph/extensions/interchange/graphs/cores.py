@@ -26,7 +26,7 @@ from tgraph.extensions.interchange.graphs.core_messages import (
     CoreContent,
     LibraryText,
     begins_core,
-    read_core,
+    read_core_isolated,
 )
 from tgraph.extensions.interchange.graphs.mentions import UnitText
 from tgraph.extensions.interchange.graphs.rdf import RdfGraph, StretchReader
@@ -37,7 +37,7 @@ from tgraph.extensions.interchange.graphs.rdf_syntax import (
     RdfText,
     StatedTriple,
 )
-from tgraph.extensions.interchange.graphs.rdf_terms import Resources, is_reserved
+from tgraph.extensions.interchange.graphs.rdf_terms import Resources
 from tgraph.extensions.interchange.graphs.text_units import TextDocument, TextUnit, texts_of
 from tgraph.extensions.interchange.graphs.trustgraph import SubgraphProvenance
 from tgraph.ingest.base import DEFAULT_LIMITS, FileLimits, check_lines
@@ -79,7 +79,7 @@ class CoreReader:
 
         Raise ``IngestError`` if nothing is readable."""
         content = read_bytes(Path(path), path, self.limits)
-        core = read_core(content, path, skipped)
+        core = read_core_isolated(content, path, self.limits, skipped)
         if not core.lines and not any(entry.text for entry in core.texts.values()):
             raise IngestError(path, "It holds no message of a knowledge core that can be read.")
         graph = _CoreGraph(path, content, core, self)
@@ -124,7 +124,7 @@ class _CoreGraph:
         units = {unit.id for unit in self._library.units}
         elsewhere = set()
         for statement in self._text.read_triples() if units and self._subgraphs else ():
-            if not is_reserved(statement.predicate.value):
+            if not v.is_reserved(statement.predicate.value):
                 for chunk in units.intersection(self._subgraphs.chunks(statement)):
                     self._read.setdefault(chunk, []).append(statement)
                     elsewhere.add(statement.start)

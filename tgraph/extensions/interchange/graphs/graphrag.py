@@ -7,10 +7,10 @@ who is in them; versions 0 to 2 list the documents of a text unit, version 3 nam
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from tgraph.extensions.interchange.graphs.base import (
     SkippedRow,
     read_number,
 )
+from tgraph.extensions.interchange.graphs.isolated_files import JsonRow, read_table
 from tgraph.extensions.interchange.graphs.reports import Referred, ReportDocument
 from tgraph.extensions.interchange.graphs.text_units import (
     RELATED,
@@ -36,6 +37,8 @@ from tgraph.extensions.interchange.graphs.text_units import (
     documents_of,
 )
 from tgraph.extract.imported_communities import ImportedCommunity, ImportedReport
+from tgraph.foreign_bytes import parse_json
+from tgraph.ingest.base import DEFAULT_LIMITS, FileLimits
 from tgraph.model import ClaimStatus, ExtractedClaim, ExtractedEntity, ExtractedRelationship
 
 TABLES = (
@@ -45,17 +48,18 @@ TABLES = (
 _FIRST = "create_final_"
 _STATUSES: Mapping[str, ClaimStatus] = {"TRUE": "TRUE", "FALSE": "FALSE"}
 _NOTHING = frozenset({"", "none", "null", "nan", "-1"})
-_AT_ONCE = 1_000
 _REFERENCE = re.compile(r"(?i)\b(entities|relationships)\s*\(([\d\s,]+)")
+_LONGEST_REPORT = 1_000_000
+"""Characters of a report in JSON."""
 _DIGITS = re.compile(r"\d+")
 
-JsonRow = Mapping[str, Any]
 
-
+@dataclass(frozen=True, slots=True)
 class GraphRagReader:
     """Reads a folder of tables."""
 
-    kind = "graphrag"
+    limits: FileLimits = DEFAULT_LIMITS
+    kind: str = field(default="graphrag", init=False)
 
     def recognises(self, path: str) -> bool:
         return {"entities", "relationships"} <= _find_tables(path).keys()
@@ -64,7 +68,7 @@ class GraphRagReader:
         tables = _find_tables(path)
         if not {"entities", "relationships"} & tables.keys():
             raise IngestError(path, "There are no tables of GraphRAG in it.")
-        return _GraphRagFolder(path, tables, skipped).read()
+        return _GraphRagFolder(path, tables, skipped, self.limits).read()
 
 
 def _find_tables(path: str) -> dict[str, Path]:
@@ -78,29 +82,14 @@ def _find_tables(path: str) -> dict[str, Path]:
     return tables
 
 
-def read_rows(path: Path) -> Iterator[JsonRow]:
-    """Yield rows of a parquet file, batch by batch.
-
-    Raise ``IngestError`` if unreadable."""
-    try:
-        from pyarrow import ArrowException, parquet
-    except ModuleNotFoundError as error:
-        reason = "pyarrow, which reads parquet, isn't installed."
-        remedy = 'Install it with `pip install "tgraph-rag[parquet]"`.'
-        raise IngestError(str(path), reason, remedy) from error
-    try:
-        with parquet.ParquetFile(path) as table:
-            for batch in table.iter_batches(_AT_ONCE):
-                yield from batch.to_pylist()
-    except (ArrowException, OSError) as error:
-        raise IngestError(str(path), f"It is no parquet file that can be read: {error}") from error
-
-
 class _GraphRagFolder:
     """A folder of tables, read sequentially."""
 
-    def __init__(self, path: str, tables: Mapping[str, Path], skipped: OnSkipped) -> None:
+    def __init__(
+        self, path: str, tables: Mapping[str, Path], skipped: OnSkipped, limits: FileLimits
+    ) -> None:
         self._path = path
+        self._limits = limits
         self._tables = tables
         self._skipped = skipped
         self._titles: dict[str, str] = {}
@@ -155,7 +144,7 @@ class _GraphRagFolder:
 
     def _read_table(self, name: str) -> Iterator[JsonRow]:
         if name in self._tables:
-            yield from read_rows(self._tables[name])
+            yield from read_table(self._tables[name], self._limits)
 
     def _skip_row(self, table: str, row: int, reason: str) -> None:
         self._skipped(SkippedRow(self._tables[table].name, row, reason))
@@ -313,7 +302,7 @@ def _read_findings(row: JsonRow) -> Iterator[tuple[str, str]]:
 
 def _parse_json(text: str) -> Any:
     with suppress(ValueError, RecursionError):
-        return json.loads(text)
+        return parse_json(text) if len(text) <= _LONGEST_REPORT else None
     return None
 
 

@@ -9,23 +9,26 @@ it has no texts.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
-from tgraph.errors import IngestError
 from tgraph.extensions.interchange.graphs.base import (
     ImportedGraph,
     OnSkipped,
     SkippedRow,
     read_number,
 )
-from tgraph.extensions.interchange.graphs.rdf_terms import is_reserved
+from tgraph.extensions.interchange.graphs.isolated_files import (
+    JsonRow,
+    read_json_rows,
+    read_property_graph,
+)
 from tgraph.extensions.interchange.graphs.text_units import (
     RELATED,
     SourcedClaim,
@@ -34,6 +37,7 @@ from tgraph.extensions.interchange.graphs.text_units import (
     UnitReadings,
     documents_of,
 )
+from tgraph.ingest.base import DEFAULT_LIMITS, FileLimits
 from tgraph.model import ClaimStatus, ExtractedClaim, ExtractedEntity, ExtractedRelationship
 
 SEPARATOR = "<SEP>"
@@ -41,13 +45,13 @@ GRAPH = "graph_chunk_entity_relation.graphml"
 _CHUNKS, _DOCUMENTS = "kv_store_text_chunks.json", "kv_store_full_docs.json"
 _HEAD = 65_536
 
-JsonRow = Mapping[str, Any]
 
-
+@dataclass(frozen=True, slots=True)
 class LightRagReader:
     """Reads a working folder, or the JSON of a custom graph."""
 
-    kind = "lightrag"
+    limits: FileLimits = DEFAULT_LIMITS
+    kind: str = field(default="lightrag", init=False)
 
     def recognises(self, path: str) -> bool:
         place = Path(path)
@@ -57,9 +61,9 @@ class LightRagReader:
         place = Path(path)
         graph = _PropertyGraph(path, skipped)
         if place.is_dir():
-            nodes, edges = read_graphml(place / GRAPH)
-            chunks = _read_json_object(place / _CHUNKS)
-            documents = _read_json_object(place / _DOCUMENTS)
+            nodes, edges = _read_graphml(place / GRAPH, self.limits)
+            chunks = _read_keyed_rows(place / _CHUNKS, self.limits)
+            documents = _read_keyed_rows(place / _DOCUMENTS, self.limits)
             graph.documents = [
                 TextDocument(key, _unit_title(row, key), _read_text(row, "content"))
                 for key, row in documents.items()
@@ -70,47 +74,39 @@ class LightRagReader:
             )
             graph.units = [_create_unit(key, row) for key, row in ordered]
         else:
-            custom = _read_json_object(place)
-            nodes, edges = _read_rows(custom, "entities"), _read_rows(custom, "relationships")
-            rows = _read_rows(custom, "chunks")
+            rows: dict[str, list[tuple[int, JsonRow]]] = defaultdict(list)
+            for member, number, row in read_json_rows(place, self.limits):
+                if number:
+                    rows[member].append((number, row))
+            nodes, edges = rows["entities"], rows["relationships"]
             graph.units = [
-                _create_unit(_read_text(row, "source_id") or str(n), row) for n, row in rows
+                _create_unit(_read_text(row, "source_id") or str(n), row)
+                for n, row in rows["chunks"]
             ]
         return graph.read(nodes, edges, "lightrag")
 
 
+@dataclass(frozen=True, slots=True)
 class GraphMlReader:
     """Reads GraphML: nodes with labels, types and descriptions, edges with labels and weights."""
 
-    kind = "graphml"
+    limits: FileLimits = DEFAULT_LIMITS
+    kind: str = field(default="graphml", init=False)
 
     def recognises(self, path: str) -> bool:
         return path.lower().endswith(".graphml") and Path(path).is_file()
 
     def read(self, path: str, skipped: OnSkipped) -> ImportedGraph:
-        return _PropertyGraph(path, skipped).read(*read_graphml(Path(path)), "graphml")
+        rows = _read_graphml(Path(path), self.limits)
+        return _PropertyGraph(path, skipped).read(*rows, "graphml")
 
 
 NumberedRows = Sequence[tuple[int, JsonRow]]
 
 
-def read_graphml(path: Path) -> tuple[NumberedRows, NumberedRows]:
-    """Return nodes and edges of a GraphML file, each with number and attributes.
-
-    Ids are stored under ``id``, ``source`` and ``target``. Raise ``IngestError`` if unreadable."""
-    from xml.etree.ElementTree import ParseError
-
-    from networkx import NetworkXError, read_graphml
-
-    try:
-        graph = read_graphml(path, force_multigraph=True)
-    except (ParseError, NetworkXError, OSError, ValueError, KeyError) as error:
-        raise IngestError(str(path), f"It is no GraphML that can be read: {error}.") from error
-    nodes = [{**attributes, "id": str(node)} for node, attributes in graph.nodes(data=True)]
-    edges = [
-        {**attributes, "source": str(origin), "target": str(two)}
-        for origin, two, attributes in graph.edges(data=True)
-    ]
+def _read_graphml(path: Path, limits: FileLimits) -> tuple[NumberedRows, NumberedRows]:
+    """Return nodes and edges of a GraphML file, each with number and attributes."""
+    nodes, edges = read_property_graph(path, limits)
     return list(enumerate(nodes, 1)), list(enumerate(edges, 1))
 
 
@@ -249,7 +245,7 @@ def _read_literal(node: JsonRow) -> Literal:
 
 def _is_open(iri: str) -> bool:
     """Tell whether an IRI is open to foreign statements."""
-    return v.is_iri(iri) and not is_reserved(iri)
+    return v.is_iri(iri) and not v.is_reserved(iri)
 
 
 def _read_classes(node: JsonRow) -> tuple[str, ...]:
@@ -320,24 +316,8 @@ def _is_custom(path: Path) -> bool:
     return b'"entity_name"' in head or (b'"chunks"' in head and b'"source_id"' in head)
 
 
-def _read_json_object(path: Path) -> dict[str, Any]:
-    """Return a file's JSON object, or an empty object without such a file."""
+def _read_keyed_rows(path: Path, limits: FileLimits) -> dict[str, JsonRow]:
+    """Return the rows of a file's JSON object by key; none without such a file."""
     if not path.is_file():
         return {}
-    try:
-        content = json.loads(path.read_bytes())
-    except (ValueError, RecursionError, OSError) as error:
-        raise IngestError(str(path), f"It is no JSON that can be read: {error}.") from error
-    if not isinstance(content, dict):
-        raise IngestError(str(path), "It is no JSON object.")
-    return content
-
-
-def _read_rows(custom: Mapping[str, Any], name: str) -> NumberedRows:
-    values = custom.get(name) or ()
-    rows: Iterable[Any] = values if isinstance(values, list) else ()
-    return list(_number_rows(rows))
-
-
-def _number_rows(rows: Iterable[Any]) -> Iterator[tuple[int, JsonRow]]:
-    return ((number, row) for number, row in enumerate(rows, 1) if isinstance(row, dict))
+    return {key: row for key, number, row in read_json_rows(path, limits) if not number}

@@ -16,7 +16,6 @@ from pyoxigraph import Literal, NamedNode, Triple
 from tgraph import vocabulary as v
 from tgraph.extensions.interchange.graphs.base import read_number
 from tgraph.extensions.interchange.graphs.rdf_syntax import RdfTerm, StatedTriple
-from tgraph.extensions.interchange.graphs.rdf_terms import is_reserved
 from tgraph.model import (
     Chunk,
     ClaimStatus,
@@ -202,9 +201,7 @@ class _ChunkStatements:
 
     def _take_claim(self, said: StatedTriple, thing: _DescribedThing) -> None:
         subject, object_iri = thing.text(v.tg("subject")), thing.text(v.tg("object"))
-        if not all(
-            v.is_iri(end) and not is_reserved(end) for end in (subject, object_iri or subject)
-        ):
+        if not all(map(v.is_iri, (subject, object_iri or subject))):
             return
         span = self._triple_span(said)
         for end in filter(None, (subject, object_iri)):

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from io import BytesIO
 from pathlib import Path, PurePath
 
 from pyoxigraph import Literal, NamedNode, Triple
@@ -21,6 +18,7 @@ from tgraph.extensions.interchange.graphs.base import (
     Reading,
     SkippedRow,
 )
+from tgraph.extensions.interchange.graphs.isolated_files import unpack_graph
 from tgraph.extensions.interchange.graphs.own_terms import OwnTerms
 from tgraph.extensions.interchange.graphs.rdf_syntax import (
     SYNTAXES,
@@ -38,7 +36,6 @@ from tgraph.extensions.interchange.graphs.rdf_terms import (
     SAME,
     STATEMENT,
     Resources,
-    is_reserved,
     reifier_of,
     term_iri,
 )
@@ -56,13 +53,12 @@ from tgraph.model import (
     Span,
 )
 from tgraph.models.tokens import count_tokens
+from tgraph.record.boundary import RESERVED, names_reserved
 
 CHUNK = 1_600
 """Characters of statements that are kept together as a chunk: a few hundred tokens."""
 
-RESERVED = "statement in tgraph's own terms"
 ITSELF = "statement of a resource about itself"
-_GZIP = b"\x1f\x8b"
 _HEAD = 4_096
 
 
@@ -106,11 +102,10 @@ class RdfReader:
             skipped(SkippedRow(path, line, reason, mended))
 
         key = sha256(content).hexdigest()
-        data = _decompress(content, path, self.limits)
         if syntax.is_rendered:
-            text = render_quads(data, path, syntax, self.base, problem)
+            text = render_quads(content, path, syntax, self.base, self.limits, problem)
         else:
-            text = _decode_text(data, path, self.limits)
+            text = _decode_text(unpack_graph(content, path, self.limits), path, self.limits)
         check_lines(text, path, self.limits)
         title = readable_stem(str(_strip_gzip(path)))
         document = Document(key, title, syntax.media_type, (Page(None, text),))
@@ -137,19 +132,6 @@ def _strip_gzip(path: str) -> PurePath:
     """Return the path without gzip suffix."""
     name = PurePath(path)
     return name.with_suffix("") if name.suffix.lower() == ".gz" else name
-
-
-def _decompress(content: bytes, name: str, limits: FileLimits) -> bytes:
-    if not content.startswith(_GZIP):
-        return content
-    try:
-        with gzip.open(BytesIO(content)) as file:
-            data = file.read(limits.unpacked_bytes + 1)
-    except (OSError, EOFError, zlib.error):
-        raise IngestError(name, "It is a damaged gzip archive.") from None
-    if len(data) > limits.unpacked_bytes:
-        raise IngestError(name, f"It unpacks to more than {limits.unpacked_bytes:,} bytes.")
-    return data
 
 
 def _decode_text(data: bytes, name: str, limits: FileLimits) -> str:
@@ -271,7 +253,7 @@ class StretchReader:
 
     def _read_triple(self, said: StatedTriple, span: Span) -> None:
         subject, predicate, obj = said.subject, said.predicate, said.object
-        if is_reserved(subject.value) or is_reserved(predicate.value) or _is_reserved_term(obj):
+        if any(map(names_reserved, (subject, predicate, obj))):
             self._count_dropped(RESERVED)
         elif isinstance(obj, Triple):
             self._take_term(said, obj, span)
@@ -382,9 +364,3 @@ class StretchReader:
 
     def _count_dropped(self, reason: str) -> None:
         self._dropped[reason] = self._dropped.get(reason, 0) + 1
-
-
-def _is_reserved_term(term: object) -> bool:
-    if isinstance(term, Triple):
-        return any(map(_is_reserved_term, term))
-    return isinstance(term, NamedNode) and is_reserved(term.value)

@@ -18,14 +18,17 @@ from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, RdfFor
 
 from tgraph import vocabulary as v
 from tgraph.errors import IngestError
+from tgraph.extensions.interchange.graphs.isolated_files import unpack_graph
 from tgraph.extensions.interchange.graphs.turtle import (
-    DEEPEST,
     TriplePiece,
     TurtleStatement,
     find_language_tags,
     split_statements,
 )
-from tgraph.ingest.base import storable
+from tgraph.foreign_bytes import DEEPEST
+from tgraph.ingest.base import FileLimits
+from tgraph.ingest.parser_process import read_items
+from tgraph.ingest.rdf_statements import check_depth, write_line
 from tgraph.rendering import collapse_whitespace
 
 RdfTerm = NamedNode | Literal | Triple
@@ -536,35 +539,70 @@ def whole_lines(text: str, start: int, end: int) -> tuple[int, int]:
 # --- what is rendered -----------------------------------------------------------------------------
 
 
-def render_quads(data: bytes, name: str, syntax: Syntax, base: str, problem: OnProblem) -> str:
-    """Return statements of an RDF/XML or JSON-LD file as N-Quads, one quad per line.
+@dataclass(frozen=True, slots=True)
+class RenderedLine:
+    """A line of N-Quads, or none, with problems found there: a line number of the file (0: this
+    line), a reason, and whether a term was mended."""
+
+    line: str | None
+    problems: tuple[tuple[int, str, bool], ...] = ()
+
+
+def render_quads(
+    content: bytes,
+    name: str,
+    syntax: Syntax,
+    base: str,
+    limits: FileLimits,
+    problem: OnProblem,
+) -> str:
+    """Return statements of an RDF/XML or JSON-LD file, which may be packed, as N-Quads, one quad
+    per line; the isolated process reads them.
 
     Terms that are not well formed are mended and reported with their line of N-Quads. Content
     after an error is left out and reported. Raise ``IngestError`` if nothing precedes
     the error."""
     lines: list[str] = []
+    place = __name__, "rendered_lines"
+    for rendered in read_items(
+        place, content, name, limits, RenderedLine, syntax=syntax.name, base=base
+    ):
+        if rendered.line is not None:
+            lines.append(rendered.line)
+        for line, reason, mended in rendered.problems:
+            at = line or len(lines) + (rendered.line is None)
+            problem(at, reason, mended)
+    return "\n".join(lines) + "\n"
+
+
+def rendered_lines(
+    content: bytes, name: str, limits: FileLimits, *, syntax: str, base: str
+) -> Iterator[RenderedLine]:
+    """Yield the lines of ``render_quads``."""
+    format_ = next(each.format for each in SYNTAXES if each.name == syntax)
+    data = unpack_graph(content, name, limits)
+    check_depth(data, name, format_)
     names: dict[str, BlankNode] = {}
+    is_empty = True
     try:
-        for quad in parse(data, syntax.format, base_iri=base or None, lenient=True):
+        for quad in parse(data, format_, base_iri=base or None, lenient=True):
             mender = _Mender()
             try:
                 sound = mender.mend_quad(quad)
             except SyntaxError as error:
-                problem(
-                    len(lines) + 1, f"before this line of N-Quads: {_error_reason(error)}", False
-                )
+                reason = f"before this line of N-Quads: {_error_reason(error)}"
+                yield RenderedLine(None, ((0, reason, False),))
                 continue
-            lines.append(storable(f"{_relabel_quad(sound, names)} ."))
-            for _, reason in mender.problems:
-                problem(len(lines), f"in N-Quads: {reason}", True)
+            problems = ((0, f"in N-Quads: {reason}", True) for _, reason in mender.problems)
+            yield RenderedLine(write_line(_relabel_quad(sound, names), name), tuple(problems))
+            is_empty = False
     except (SyntaxError, ValueError) as error:
-        if not lines:
+        if is_empty:
             raise IngestError(
-                name, f"It can't be read as {syntax.name}: {_error_reason(error)}."
+                name, f"It can't be read as {syntax}: {_error_reason(error)}."
             ) from None
         reason = f"{_error_reason(error)}; what follows is left out"
-        problem(getattr(error, "lineno", 0) or 1, reason, False)
-    return "\n".join(lines) + "\n"
+        yield RenderedLine(None, ((getattr(error, "lineno", 0) or 1, reason, False),))
 
 
 def _relabel_quad(quad: Quad, names: dict[str, BlankNode]) -> Quad:

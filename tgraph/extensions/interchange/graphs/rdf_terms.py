@@ -57,12 +57,6 @@ PARTS = _create_nodes(v.RDF + "subject", v.RDF + "predicate", v.RDF + "object")
 DERIVED = v.prov("wasDerivedFrom")
 _LIST = NamedNode(v.RDF + "first")
 _SKOLEM = f"{v.URN}skolem:"
-_OPEN = tuple(f"{v.URN}{kind}:" for kind in ("entity", "relation", "type", "skolem"))
-
-
-def is_reserved(iri: str) -> bool:
-    """Tell whether an IRI is reserved for tgraph's own statements, forbidden in foreign graphs."""
-    return iri.startswith(v.TG) or (iri.startswith(v.URN) and not iri.startswith(_OPEN))
 
 
 @dataclass(slots=True)
@@ -196,7 +190,7 @@ class Resources:
             self._names[subject] = ranked_name
 
     def _record_type(self, subject: str, obj: object) -> None:
-        if isinstance(obj, NamedNode) and not is_reserved(obj.value):
+        if isinstance(obj, NamedNode) and not v.is_reserved(obj.value):
             self._types[subject] = min(obj.value, self._types.get(subject, obj.value))
 
     def _record_part(self, subject: str, predicate: NamedNode, obj: NamedNode | Literal) -> None:

@@ -27,7 +27,7 @@ def graph_readers(
         RdfReader(tuple(languages), base, limits, encoding, name) for name in names
     )
     core = CoreReader(tuple(languages), limits, encoding)
-    other_readers = (GraphRagReader(), LightRagReader(), GraphMlReader(), core)
+    other_readers = (GraphRagReader(limits), LightRagReader(limits), GraphMlReader(limits), core)
     added = GRAPH_READERS.call_all(languages, base, limits, encoding, reserved=FORMATS)
     return {**dict(zip(FORMATS, (*rdf_readers, *other_readers), strict=True)), **added}
 

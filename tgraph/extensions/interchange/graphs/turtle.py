@@ -12,6 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from tgraph.foreign_bytes import DEEPEST
+
 _NAME = r"(?:[^\s\x00-\x20\"'<>()\[\]{};,.#|~^@\\`]|\\[^\s]|\|(?!\}))"
 _TOKEN = re.compile(
     rf"""
@@ -28,8 +30,6 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-DEEPEST = 100
-"""Brackets in each other that are read: parsers that call themselves end with the process."""
 _KEYWORDS = frozenset(("prefix", "base", "version"))
 _AT = frozenset(("@prefix", "@base", "@version"))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -13,6 +12,7 @@ from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
 from tgraph.errors import UsageError
 from tgraph.extensions.lab.evaluation.metrics import ContextText, EvaluationItem, Matrix
+from tgraph.foreign_bytes import TooLargeError, check_file_size, parse_json
 
 SHAPE = "See docs/howto/evaluate.md for the formats."
 _LISTS = ("results", "questions", "question")
@@ -72,6 +72,9 @@ class _QuestionRow(BaseModel):
     judges: tuple[str, ...] = ()
 
 
+_LARGEST = 200_000_000
+
+
 def read_items(path: Path, *, answered: bool = True) -> list[EvaluationItem]:
     """The questions of a file: RAGChecker's JSON, or JSON, JSON Lines or TOML with questions.
 
@@ -80,7 +83,10 @@ def read_items(path: Path, *, answered: bool = True) -> list[EvaluationItem]:
     by.
     """
     try:
+        check_file_size(path, _LARGEST)
         text = path.read_text("utf-8-sig")
+    except TooLargeError as error:
+        raise UsageError(f"{path} can't be read. {error}.", "Split it.") from error
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} can't be read: {error}.") from error
     rows = _parse_rows(path, text)
@@ -95,10 +101,10 @@ def _parse_rows(path: Path, text: str) -> Sequence[Any]:
         if path.suffix == ".toml":
             rows: Any = tomllib.loads(text)
         elif path.suffix == ".jsonl":
-            rows = [json.loads(line) for line in text.split("\n") if line.strip()]
+            rows = [parse_json(line) for line in text.split("\n") if line.strip()]
         else:
-            rows = json.loads(text)
-    except ValueError as error:  # of both libraries
+            rows = parse_json(text)
+    except (ValueError, RecursionError) as error:  # of both libraries
         raise UsageError(f"{path} can't be read: {error}.", SHAPE) from error
     if isinstance(rows, Mapping):
         rows = next((rows[name] for name in _LISTS if name in rows), None)

@@ -44,6 +44,7 @@ from tgraph.extensions.lab.evaluation.metrics import (
 from tgraph.model import Agent, Prompt, Usage
 from tgraph.models.base import Call, CallSink
 from tgraph.record.assessments import EvaluationRecord
+from tgraph.store.base import match_record
 
 STAGE = "Judging"
 PATIENCE = 3
@@ -380,7 +381,7 @@ class GraphEvaluation:
             answer_text = NamedNode(v.answer_text_iri(uuid))
         except ValueError:
             return None
-        hash_quads = self._opened.read().match(answer_text, v.tg("contentHash"), None, None)
+        hash_quads = match_record(self._opened.read(), answer_text, v.tg("contentHash"))
         texts = [
             self._opened.librarian.get_text(quad.object.value)
             for quad in hash_quads

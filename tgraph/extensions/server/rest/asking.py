@@ -9,7 +9,6 @@ from pydantic import Field, JsonValue
 from starlette.responses import Response
 
 from tgraph.engine.ask.question_run import SentenceMessage
-from tgraph.engine.effective_settings import flatten_settings
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.engine.json_answers import (
     AskContextOut,
@@ -19,9 +18,12 @@ from tgraph.engine.json_answers import (
     event_json,
 )
 from tgraph.errors import UsageError
+from tgraph.explain.trace.generations import names_session
+from tgraph.extensions.server.access import Access
 from tgraph.extensions.server.events import event_stream, format_event
 from tgraph.extensions.server.linked_data import provenance_links
 from tgraph.extensions.server.requests import BodyParameters, TurnIn
+from tgraph.extensions.server.rest.request_settings import check_settings
 from tgraph.extensions.server.rest.routes import (
     EVENTS,
     CollectionCall,
@@ -35,11 +37,7 @@ from tgraph.extensions.server.service import Message
 from tgraph.model import Answer, Turn
 from tgraph.retrieve.filters import Filters
 from tgraph.retrieve.modes.contextual import CONTEXTUAL
-from tgraph.retrieve.modes.registry import AUTO, MODES, ModeSettings
-from tgraph.settings import is_trusted_only
-
-_NOT_THEIRS = {"base_url", "api_key", "provider", "model"}
-"""Fields of a mode's section that say which server is asked: that is for who keeps this one."""
+from tgraph.retrieve.modes.registry import AUTO, MODES
 
 if TYPE_CHECKING:
     Mode = str
@@ -87,19 +85,15 @@ class QuestionIn(BodyParameters):
             "as_of": self.as_of,
         }
 
+    def check_point(self, access: Access, collection: str) -> None:
+        """Raise ``ForbiddenError`` for a point in time that is a session, without the right to read
+        sessions."""
+        if isinstance(self.as_of, str) and names_session(self.as_of):
+            access.check("read", collection)
+
     def overrides(self) -> dict[str, Any]:
         """Return setting overrides; raise ``UsageError`` for settings beyond request control."""
-        sections = {*ModeSettings.model_fields, "answer"}
-        for name, _ in flatten_settings(self.settings):
-            section, _, field = name.partition(".")
-            if name != "integrity.strict" and (
-                section not in sections or field in _NOT_THEIRS or is_trusted_only(name)
-            ):
-                raise UsageError(
-                    f"The setting {name} can't be set by a request.",
-                    "Those of modes and of answers can, as section.name.",
-                )
-        return dict(self.settings)
+        return check_settings(self.settings)
 
 
 class Asking(QuestionIn):
@@ -132,11 +126,12 @@ router = rest_router("questions")
     summary="Answer a question, with proof",
     response_model=AskOut,
     responses=media(EVENTS),
-    dependencies=needs("ask"),
+    dependencies=needs("ask", gives="answer"),
 )
 async def ask(call: CollectionCall, asking: Asking) -> Response:
     """Answer the question, or stream the answer."""
     settings = asking.overrides()
+    asking.check_point(call.access, call.collection)
     if not asking.question.strip():
         raise UsageError("The question is empty.")
     if asking.stream:
@@ -182,11 +177,12 @@ async def _stream_events(
     "/collections/{collection}/context",
     summary="Retrieve and select, and write no answer",
     response_model=AskContextOut,
-    dependencies=needs("ask"),
+    dependencies=needs("ask", gives="answer"),
 )
 async def context(call: CollectionCall, asked: ContextAsked) -> Response:
     """Return what the writer of an answer would be shown."""
     settings = asked.overrides()
+    asked.check_point(call.access, call.collection)
 
     def work(graph: KnowledgeGraph) -> dict[str, Any]:
         return context_json(graph.gather_context(**asked.to_arguments(), only=asked.only))
@@ -200,7 +196,7 @@ async def context(call: CollectionCall, asked: ContextAsked) -> Response:
     "/collections/{collection}/search",
     summary="Find passages or facts, with their places",
     response_model=AskContextOut,
-    dependencies=needs("ask"),
+    dependencies=needs("ask", gives="answer"),
 )
 async def search(call: CollectionCall, asked: SearchAsked) -> Response:
     """Return what the documents say on something, without an answer."""
@@ -215,7 +211,7 @@ async def search(call: CollectionCall, asked: SearchAsked) -> Response:
     "/collections/{collection}/suggest",
     summary="Propose questions that the documents can answer",
     response_model=AskOut,
-    dependencies=needs("ask"),
+    dependencies=needs("ask", gives="answer"),
 )
 async def suggest(call: CollectionCall, asked: Suggesting) -> Response:
     """Return questions that the documents can answer."""

@@ -30,7 +30,7 @@ from tgraph.extensions.server.rest.routes import (
     needs,
     rest_router,
 )
-from tgraph.extensions.server.uploads import receive_files
+from tgraph.extensions.server.uploads import queue_upload
 from tgraph.index.sources import read_layout, text_value
 from tgraph.ingest.blocks import unpack_lines
 from tgraph.model import ReadingReport
@@ -100,7 +100,7 @@ _UPLOAD = {
     _DOCUMENTS,
     summary="List documents",
     response_model=tuple[DocumentSummary, ...],
-    dependencies=needs("read"),
+    dependencies=needs("read", gives="documents"),
 )
 async def documents(call: CollectionCall, asked: Annotated[Everything, Query()]) -> Response:
     """Return the documents."""
@@ -119,32 +119,22 @@ async def documents(call: CollectionCall, asked: Annotated[Everything, Query()])
     response_model=Job,
     status_code=HTTP_202_ACCEPTED,
     openapi_extra=_UPLOAD,
-    dependencies=needs("index"),
+    dependencies=needs("index", gives="job"),
 )
 async def upload(call: CollectionCall, asked: Annotated[Uploading, Query()]) -> Response:
     """Receive files and queue an index job."""
-    jobs = _jobs(call)
-    call.service.graph(call.collection)
-    job = await call.service.call(
-        lambda: jobs.new(call.collection, call.access.person, reinstate=asked.reinstate)
+    job = await queue_upload(
+        call.service, call.request, call.access, call.collection, reinstate=asked.reinstate
     )
-    try:
-        files = await receive_files(
-            call.request, jobs.files(job), call.service.limits.upload_mb << 20
-        )
-    except BaseException:
-        await call.service.call(lambda: jobs.forget(job))
-        raise
-    queued = await call.service.call(lambda: jobs.queue(job, files))
     place = call.request.url_for("job", collection=job.collection, job=job.id)
-    return json_response(queued, HTTP_202_ACCEPTED, {"Location": str(place)})
+    return json_response(job, HTTP_202_ACCEPTED, {"Location": str(place)})
 
 
 @router.get(
     _DOCUMENT,
     summary="What was extracted from a document",
     response_model=dict[str, Any],
-    dependencies=needs("read"),
+    dependencies=needs("read", gives=("documents", "knowledge")),
 )
 async def source(call: CollectionCall, document: PathName) -> Response:
     """Return what was extracted from a document, and where."""
@@ -157,7 +147,7 @@ async def source(call: CollectionCall, document: PathName) -> Response:
     f"{_DOCUMENT}/reading",
     summary="What of a document's file isn't in the stored text",
     response_model=ReadingReport | None,
-    dependencies=needs("read"),
+    dependencies=needs("read", gives="documents"),
 )
 async def read_reading_report(call: CollectionCall, document: PathName) -> Response:
     """Return the reading report; null if an earlier version read the document."""
@@ -169,7 +159,7 @@ async def read_reading_report(call: CollectionCall, document: PathName) -> Respo
     summary="The text of a page",
     response_class=Response,
     responses=media("text/plain"),
-    dependencies=needs("read"),
+    dependencies=needs("read", gives="documents"),
 )
 async def text(
     call: CollectionCall, document: PathName, asked: Annotated[OfPage, Query()]
@@ -185,7 +175,7 @@ async def text(
     summary="A page of a PDF as an image",
     response_class=Response,
     responses=media("image/png"),
-    dependencies=needs("read"),
+    dependencies=needs("read", gives="documents"),
 )
 async def draw_page(call: CollectionCall, document: PathName, page: PageNumber) -> Response:
     """Return the image of a page."""
@@ -199,7 +189,7 @@ async def draw_page(call: CollectionCall, document: PathName, page: PageNumber) 
     name="page_boxes",
     summary="Where characters are on that image",
     response_model=PageBoxes,
-    dependencies=needs("read"),
+    dependencies=needs("read", gives="documents"),
 )
 async def locate_boxes(
     call: CollectionCall, document: PathName, page: PageNumber, asked: Annotated[OfPlace, Query()]
@@ -240,7 +230,7 @@ def pdf_of(graph: KnowledgeGraph, name: str, page: int) -> bytes:
     f"{_DOCUMENT}/impact",
     summary="What depends on a document",
     response_model=Impact,
-    dependencies=needs("read"),
+    dependencies=needs("read", gives=("documents", "knowledge", "sessions")),
 )
 async def impact(
     call: CollectionCall, document: PathName, asked: Annotated[ImpactScope, Query()]
@@ -255,7 +245,7 @@ async def impact(
     f"{_DOCUMENT}/retract",
     summary="Retract a document",
     response_model=dict[str, Any],
-    dependencies=needs("govern"),
+    dependencies=needs("govern", "read", gives=("done", "documents", "sessions")),
 )
 async def retract(call: CollectionCall, document: PathName, asked: RetractionOrder) -> Response:
     """Retract a document."""
@@ -271,7 +261,7 @@ async def retract(call: CollectionCall, document: PathName, asked: RetractionOrd
     f"{_DOCUMENT}/authority",
     summary="Set the authority of documents",
     response_model=dict[str, Any],
-    dependencies=needs("govern"),
+    dependencies=needs("govern", "read", gives=("done", "documents")),
 )
 async def weigh(call: CollectionCall, document: PathName, asked: Weight) -> Response:
     """Set how much a document is to be believed."""
@@ -296,14 +286,17 @@ async def _find_job(call: CollectionRestCall, name: str) -> Job:
 
 
 @job_router.get(
-    _JOBS, summary="List jobs", response_model=tuple[Job, ...], dependencies=needs("read")
+    _JOBS,
+    summary="List jobs",
+    response_model=tuple[Job, ...],
+    dependencies=needs("read", gives="jobs"),
 )
 async def jobs(call: CollectionCall) -> Response:
     """Return the jobs of the collection, the newest first."""
     return json_response(await call.service.call(lambda: _jobs(call).list_jobs(call.collection)))
 
 
-@job_router.get(_JOB, summary="A job", response_model=Job, dependencies=needs("read"))
+@job_router.get(_JOB, summary="A job", response_model=Job, dependencies=needs("read", gives="jobs"))
 async def job(call: CollectionCall, job: PathName) -> Response:
     """Return a job."""
     return json_response(await _find_job(call, job))
@@ -315,7 +308,7 @@ async def job(call: CollectionCall, job: PathName) -> Response:
     summary="The progress of a job as a stream",
     response_class=Response,
     responses=media(EVENTS),
-    dependencies=needs("read"),
+    dependencies=needs("read", gives="jobs"),
 )
 async def follow_job(call: CollectionCall, job: PathName) -> Response:
     """Stream the progress of a job, until the job ends."""
@@ -327,7 +320,9 @@ async def _progress_events(call: CollectionRestCall, job: Job) -> AsyncIterator[
         yield format_event(asdict(state))
 
 
-@job_router.delete(_JOB, summary="End a job", response_model=Job, dependencies=needs("index"))
+@job_router.delete(
+    _JOB, summary="End a job", response_model=Job, dependencies=needs("index", gives="job")
+)
 async def cancel(call: CollectionCall, job: PathName) -> Response:
     """End a job; what the job extracted is kept, and nothing half-done is published."""
     running = await _find_job(call, job)

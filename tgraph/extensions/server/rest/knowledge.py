@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from io import BytesIO
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import Query
@@ -32,6 +31,7 @@ from tgraph.extensions.server.rest.routes import (
     needs,
     rest_router,
 )
+from tgraph.extensions.server.sparql import BoundedFile
 from tgraph.plugins import FUNCTIONS
 from tgraph.retrieve.entity_matching import entity_names
 
@@ -91,7 +91,7 @@ _COLLECTION = "/collections/{collection}"
     "/collections",
     summary="List collections",
     response_model=tuple[CollectionSummary, ...],
-    dependencies=needs("read"),
+    dependencies=needs("read", gives="collections"),
 )
 async def collections(call: ServerCall) -> Response:
     """Return the collections that the token is for."""
@@ -105,7 +105,7 @@ async def collections(call: ServerCall) -> Response:
     summary="Make an empty collection",
     response_model=dict[str, Any],
     status_code=HTTP_201_CREATED,
-    dependencies=needs("govern"),
+    dependencies=needs("govern", gives="done"),
 )
 async def create(call: ServerCall, asked: CollectionName) -> Response:
     """Make an empty collection."""
@@ -120,7 +120,7 @@ async def create(call: ServerCall, asked: CollectionName) -> Response:
     summary="Copy a collection with its record",
     response_model=dict[str, Any],
     status_code=HTTP_201_CREATED,
-    dependencies=needs("govern"),
+    dependencies=needs("govern", gives="done"),
 )
 async def copy(call: CollectionCall, asked: CollectionName) -> Response:
     """Copy a collection with its record."""
@@ -135,7 +135,7 @@ async def copy(call: CollectionCall, asked: CollectionName) -> Response:
     summary="Delete a collection permanently",
     response_class=Response,
     status_code=HTTP_204_NO_CONTENT,
-    dependencies=needs("govern"),
+    dependencies=needs("govern", gives="done"),
 )
 async def delete(call: CollectionCall) -> Response:
     """Delete a collection permanently."""
@@ -156,7 +156,7 @@ async def delete(call: CollectionCall) -> Response:
     f"{_COLLECTION}/entities",
     summary="Names of entities",
     response_model=tuple[str, ...],
-    dependencies=needs("read"),
+    dependencies=needs("read", gives="knowledge"),
 )
 async def entities(call: CollectionCall, asked: Annotated[Searching, Query()]) -> Response:
     """Return names of entities; names that begin with the text come first."""
@@ -173,7 +173,7 @@ async def entities(call: CollectionCall, asked: Annotated[Searching, Query()]) -
     f"{_COLLECTION}/entities/{{entity}}/facts",
     summary="The facts about an entity",
     response_model=tuple[KnownFact, ...],
-    dependencies=needs("read"),
+    dependencies=needs("read", gives=("knowledge", "documents")),
 )
 async def facts(call: CollectionCall, entity: PathName) -> Response:
     """Return the facts about an entity."""
@@ -184,7 +184,7 @@ async def facts(call: CollectionCall, entity: PathName) -> Response:
     f"{_COLLECTION}/merges",
     summary="Merged names",
     response_model=tuple[Merge, ...],
-    dependencies=needs("read"),
+    dependencies=needs("read", gives="knowledge"),
 )
 async def merges(call: CollectionCall) -> Response:
     """Return the names that stand for another entity."""
@@ -195,7 +195,7 @@ async def merges(call: CollectionCall) -> Response:
     f"{_COLLECTION}/splits",
     summary="Split names",
     response_model=tuple[Split, ...],
-    dependencies=needs("read"),
+    dependencies=needs("read", gives="knowledge"),
 )
 async def splits(call: CollectionCall) -> Response:
     """Return the names that were told apart."""
@@ -207,7 +207,7 @@ async def splits(call: CollectionCall) -> Response:
     summary="Split two names",
     response_model=dict[str, Any],
     status_code=HTTP_201_CREATED,
-    dependencies=needs("govern"),
+    dependencies=needs("govern", gives="done"),
 )
 async def split(call: CollectionCall, asked: Splitting) -> Response:
     """Split two names."""
@@ -222,7 +222,7 @@ async def split(call: CollectionCall, asked: Splitting) -> Response:
     summary="Undo a split",
     response_model=dict[str, Any],
     status_code=HTTP_201_CREATED,
-    dependencies=needs("govern"),
+    dependencies=needs("govern", gives="done"),
 )
 async def rejoin(call: CollectionCall, asked: Splitting) -> Response:
     """Undo an entity split."""
@@ -239,7 +239,7 @@ async def rejoin(call: CollectionCall, asked: Splitting) -> Response:
     f"{_COLLECTION}/curations",
     summary="What people decided",
     response_model=tuple[Curation, ...],
-    dependencies=needs("read"),
+    dependencies=needs("read", gives="knowledge"),
 )
 async def curations(call: CollectionCall) -> Response:
     """Return the decisions of people."""
@@ -250,7 +250,10 @@ async def curations(call: CollectionCall) -> Response:
 
 
 @audit_router.get(
-    "/audits", summary="List audits", response_model=tuple[Audit, ...], dependencies=needs("read")
+    "/audits",
+    summary="List audits",
+    response_model=tuple[Audit, ...],
+    dependencies=needs("read", gives="status"),
 )
 async def audits(call: ServerCall) -> Response:
     """Return the audits."""
@@ -261,7 +264,7 @@ async def audits(call: ServerCall) -> Response:
     f"{_COLLECTION}/audits/{{audit}}",
     summary="Run an audit",
     response_model=dict[str, Any],
-    dependencies=needs("read"),
+    dependencies=needs("read", gives=("knowledge", "documents", "sessions")),
 )
 async def audit(
     call: CollectionCall, audit: PathName, asked: Annotated[AuditArguments, Query()]
@@ -282,7 +285,7 @@ async def audit(
     f"{_COLLECTION}/history",
     summary="The generations of knowledge",
     response_model=tuple[Generation, ...],
-    dependencies=needs("read"),
+    dependencies=needs("read", gives="knowledge"),
 )
 async def history(call: CollectionCall) -> Response:
     """Return the generations of knowledge."""
@@ -293,7 +296,7 @@ async def history(call: CollectionCall) -> Response:
     f"{_COLLECTION}/diff",
     summary="Changes of knowledge, with their causes",
     response_model=KnowledgeDiffOut,
-    dependencies=needs("read"),
+    dependencies=needs("read", gives=("knowledge", "documents")),
 )
 async def knowledge_diff(call: CollectionCall, asked: Annotated[Between, Query()]) -> Response:
     """Return what came and went between two generations of knowledge."""
@@ -310,7 +313,7 @@ async def knowledge_diff(call: CollectionCall, asked: Annotated[Between, Query()
     summary="The knowledge of the graph",
     response_class=Response,
     responses=media(*_KNOWLEDGE.values()),
-    dependencies=needs("read"),
+    dependencies=needs("read", gives=("knowledge", "documents")),
 )
 async def export_knowledge(
     call: CollectionCall, asked: Annotated[KnowledgeExport, Query()]
@@ -318,9 +321,10 @@ async def export_knowledge(
     """Return the knowledge of the graph."""
 
     def work(graph: KnowledgeGraph) -> bytes:
-        out = BytesIO()
         write = FUNCTIONS.require("export_knowledge", "interchange")
-        write(graph, out, asked.format, sources=asked.sources)
-        return out.getvalue()
+        with BoundedFile(call.service.limits.result_kb * 1024) as out:
+            write(graph, out, asked.format, sources=asked.sources)
+            out.seek(0)
+            return out.read()
 
     return Response(await call.graph(work, "audit"), media_type=_KNOWLEDGE[asked.format])

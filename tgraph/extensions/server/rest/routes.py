@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar, cast
 
-from fastapi import APIRouter, Depends, Path, Security, params
+from fastapi import APIRouter, Depends, Path, params
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
@@ -18,7 +18,7 @@ from starlette.types import Receive, Scope, Send
 
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import UsageError
-from tgraph.extensions.server.access import Access, Right
+from tgraph.extensions.server.access import Access, Content, Declaration, Right
 from tgraph.extensions.server.problems import PROBLEM, problem_of, problem_response
 from tgraph.extensions.server.requests import DESCRIBED, json_body, plain
 from tgraph.extensions.server.service import Pool, Service
@@ -65,9 +65,15 @@ CollectionCall = Annotated[CollectionRestCall, Depends(collection_call)]
 _TOKEN = HTTPBearer(scheme_name="token", auto_error=False)
 
 
-def needs(right: Right) -> list[params.Depends]:
-    """Return the dependencies of a route that needs a right."""
-    return [Security(_TOKEN, scopes=[right])]
+@dataclass(frozen=True)
+class _Needs(params.Security):
+    contents: tuple[Content, ...] = ()
+
+
+def needs(*rights: Right, gives: Content | tuple[Content, ...]) -> list[params.Depends]:
+    """Return the dependencies of a route that needs rights, with what its answers contain."""
+    contents = gives if isinstance(gives, tuple) else (gives,)
+    return [_Needs(_TOKEN, scopes=rights, contents=contents)]
 
 
 class JsonRequest(Request):
@@ -85,31 +91,27 @@ class JsonRequest(Request):
 
 
 class RestRoute(APIRoute):
-    """A route that checks the right of the caller before the body is read, refuses a query where
+    """A route that checks the rights of the caller before the body is read, refuses a query where
     the path function takes none, and answers HEAD as GET."""
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
         super().__init__(path, endpoint, **options)
-        self.description = f"{self.description}\n\nNeeds the right `{self.right}`."
+        rights = " and ".join(f"`{right}`" for right in self.declaration.rights)
+        self.description = f"{self.description}\n\nNeeds the right {rights}."
         no_token: list[dict[str, Any]] = [{}]  # a server that has no tokens asks for none
         self.openapi_extra = {**(self.openapi_extra or {}), "security": no_token}
 
     @property
-    def right(self) -> Right:
-        """The right that a caller needs."""
-        scopes = (
-            scope
-            for dependency in self.dependencies
-            if isinstance(dependency, params.Security)
-            for scope in dependency.scopes or ()
-        )
-        return cast(Right, next(iter(scopes)))
+    def declaration(self) -> Declaration:
+        """The rights that a caller needs, and what answers contain."""
+        (need,) = (each for each in self.dependencies if isinstance(each, _Needs))
+        return Declaration(cast(tuple[Right, ...], need.scopes), need.contents)
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         answer = super().get_route_handler()
 
         async def check_and_answer(request: Request) -> Response:
-            access_of(request).check(self.right, request.path_params.get("collection"))
+            self.declaration.check(access_of(request), request.path_params.get("collection"))
             if request.query_params and not self.dependant.query_params:
                 raise RequestValidationError(
                     [

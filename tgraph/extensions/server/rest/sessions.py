@@ -84,7 +84,7 @@ _SESSION = f"{_SESSIONS}/{{session}}"
     _SESSIONS,
     summary="List sessions",
     response_model=Annotated[tuple[SessionOut, ...], Field(title="Sessions")],
-    dependencies=needs("read"),
+    dependencies=needs("read", gives="sessions"),
 )
 async def sessions(call: CollectionCall, listing: Annotated[Listing, Query()]) -> Response:
     """Return the sessions, the newest first."""
@@ -95,7 +95,12 @@ async def sessions(call: CollectionCall, listing: Annotated[Listing, Query()]) -
     )
 
 
-@router.get(_SESSION, summary="A session", response_model=SessionOut, dependencies=needs("read"))
+@router.get(
+    _SESSION,
+    summary="A session",
+    response_model=SessionOut,
+    dependencies=needs("read", gives="sessions"),
+)
 async def session(call: CollectionCall, session: PathName) -> Response:
     """Return a session."""
     return json_response(await call.graph(lambda graph: session_json(graph.sessions.find(session))))
@@ -105,7 +110,7 @@ async def session(call: CollectionCall, session: PathName) -> Response:
     f"{_SESSION}/trace",
     summary="The whole record of a session",
     response_model=SessionTraceOut,
-    dependencies=needs("read"),
+    dependencies=needs("read", gives=("sessions", "documents")),
 )
 async def trace(call: CollectionCall, session: PathName) -> Response:
     """Return the whole record of a session."""
@@ -117,7 +122,7 @@ async def trace(call: CollectionCall, session: PathName) -> Response:
     summary="The report of a session",
     response_class=Response,
     responses=media("text/html"),
-    dependencies=needs("read"),
+    dependencies=needs("read", gives=("sessions", "documents")),
 )
 async def report(call: CollectionCall, session: PathName) -> Response:
     """Return the record of a session as one HTML file."""
@@ -131,7 +136,7 @@ async def report(call: CollectionCall, session: PathName) -> Response:
     summary="The record in formats of RDF and PROV",
     response_class=Response,
     responses=media(*dict.fromkeys(MEDIA_TYPES.values())),
-    dependencies=needs("read"),
+    dependencies=needs("read", gives=("sessions", "documents")),
 )
 async def export(
     call: CollectionCall, session: PathName, asked: Annotated[RecordExport, Query()]
@@ -154,7 +159,7 @@ async def export(
     f"{_SESSION}/why-not",
     summary="Why something is not in the answer",
     response_model=WhyNot,
-    dependencies=needs("read"),
+    dependencies=needs("read", gives=("sessions", "documents", "knowledge")),
 )
 async def why_not(
     call: CollectionCall, session: PathName, asked: Annotated[WhyNotAsked, Query()]
@@ -167,7 +172,7 @@ async def why_not(
     f"{_SESSION}/diff/{{other}}",
     summary="What differs between two sessions",
     response_model=ComparisonOut,
-    dependencies=needs("read"),
+    dependencies=needs("read", gives="sessions"),
 )
 async def diff(call: CollectionCall, session: PathName, other: PathName) -> Response:
     """Return what differs between two sessions."""
@@ -183,7 +188,7 @@ async def diff(call: CollectionCall, session: PathName, other: PathName) -> Resp
     f"{_SESSION}/verify",
     summary="Whether the cited quotes entail the sentences",
     response_model=VerificationOut,
-    dependencies=needs("ask"),
+    dependencies=needs("ask", "read", gives=("sessions", "answer")),
 )
 async def verify(call: CollectionCall, session: PathName, asked: Verifying) -> Response:
     """Judge whether each sentence is entailed by what it cites."""
@@ -198,7 +203,7 @@ async def verify(call: CollectionCall, session: PathName, asked: Verifying) -> R
     f"{_SESSION}/replay",
     summary="Replay a session, and compare the records",
     response_model=ReplayOut,
-    dependencies=needs("ask"),
+    dependencies=needs("ask", "read", gives=("sessions", "answer")),
 )
 async def replay(call: CollectionCall, session: PathName, asked: Replaying) -> Response:
     """Ask the question of a session once more, and compare the records."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from starlette.routing import BaseRoute
 
-from tgraph.extensions.server.access import Tokens
 from tgraph.extensions.server.service import Service
+from tgraph.extensions.server.sign_ins import SignIns
 from tgraph.extensions.server.workbench import (
     audit_pages,
     collection_pages,
@@ -17,7 +17,7 @@ from tgraph.extensions.server.workbench import (
 )
 
 
-def workbench_routes(service: Service, tokens: Tokens | None) -> list[BaseRoute]:
+def workbench_routes(service: Service, sign_ins: SignIns | None) -> list[BaseRoute]:
     """Return all workbench routes.
 
     Entrance routes come first, reserving their names against collections."""
@@ -31,7 +31,7 @@ def workbench_routes(service: Service, tokens: Tokens | None) -> list[BaseRoute]
     )
     pages = [page.route(service) for module in modules for page in module.PAGES]
     return [
-        *entrance.entrance_routes(service, tokens),
+        *entrance.entrance_routes(service, sign_ins),
         *pages,
         entrance.missing_page_route(service),
     ]

@@ -167,7 +167,7 @@ def _without_header(query: str) -> str:
 
 
 PAGES = (
-    WorkbenchPage("/audits", "audits", show_audits),
-    WorkbenchPage("/audits/{audit}", "audit", show_audit),
-    WorkbenchPage("/sparql", "sparql", show_sparql),
+    WorkbenchPage("/audits", "audits", show_audits, ("status",)),
+    WorkbenchPage("/audits/{audit}", "audit", show_audit, ("knowledge", "documents", "sessions")),
+    WorkbenchPage("/sparql", "sparql", show_sparql, ("knowledge", "documents", "sessions")),
 )

@@ -97,9 +97,18 @@ async def show_changes(visit: Visit) -> Response:
 
 
 PAGES = (
-    WorkbenchPage("/collections", "collections", show_collections),
-    WorkbenchPage("/collections", "create_collection", create_collection, "govern", "POST"),
-    WorkbenchPage("/collections/delete", "delete_collection", delete_collection, "govern", "POST"),
-    WorkbenchPage("/history", "history", show_history),
-    WorkbenchPage("/history/changes", "changes", show_changes),
+    WorkbenchPage("/collections", "collections", show_collections, ("collections",)),
+    WorkbenchPage(
+        "/collections", "create_collection", create_collection, ("done",), ("govern",), "POST"
+    ),
+    WorkbenchPage(
+        "/collections/delete",
+        "delete_collection",
+        delete_collection,
+        ("done",),
+        ("govern",),
+        "POST",
+    ),
+    WorkbenchPage("/history", "history", show_history, ("knowledge",)),
+    WorkbenchPage("/history/changes", "changes", show_changes, ("knowledge", "documents")),
 )

@@ -14,7 +14,7 @@ from tgraph.explain.trace.documents import DocumentSummary, SourceTree
 from tgraph.extensions.server.jobs import ENDED, Job, Jobs
 from tgraph.extensions.server.pdf_page import PageBoxes
 from tgraph.extensions.server.rest.documents import quote_boxes
-from tgraph.extensions.server.uploads import receive_files
+from tgraph.extensions.server.uploads import queue_upload
 from tgraph.extensions.server.workbench.pages import Visit, WorkbenchPage, part_of, redirect_to
 from tgraph.model import ReadingReport
 
@@ -165,16 +165,7 @@ async def retract_document(visit: Visit) -> Response:
 
 async def upload_files(visit: Visit) -> Response:
     """Receive files and queue an index job; the job page shows progress."""
-    jobs, service = _server_jobs(visit), visit.service
-    service.graph(visit.collection)
-    person = visit.access.person
-    job = await service.call(lambda: jobs.new(visit.collection, person, reinstate=False))
-    try:
-        files = await receive_files(visit.request, jobs.files(job), service.limits.upload_mb << 20)
-    except BaseException:
-        await service.call(lambda: jobs.forget(job))
-        raise
-    await service.call(lambda: jobs.queue(job, files))
+    job = await queue_upload(visit.service, visit.request, visit.access, visit.collection)
     return redirect_to(visit.links.build_address("jobs", job.id))
 
 
@@ -203,11 +194,18 @@ async def _find_job(visit: Visit) -> Job:
 
 
 PAGES = (
-    WorkbenchPage("/documents", "documents", show_documents),
-    WorkbenchPage("/documents", "upload", upload_files, "index", "POST"),
-    WorkbenchPage("/documents/{document}", "document", show_document),
-    WorkbenchPage("/documents/{document}/impact", "impact", show_impact),
-    WorkbenchPage("/documents/{document}/retract", "retract", retract_document, "govern", "POST"),
-    WorkbenchPage("/jobs/{job}", "job", show_job),
-    WorkbenchPage("/jobs/{job}/cancel", "cancel", cancel_job, "index", "POST"),
+    WorkbenchPage("/documents", "documents", show_documents, ("documents", "jobs")),
+    WorkbenchPage("/documents", "upload", upload_files, ("job",), ("index",), "POST"),
+    WorkbenchPage("/documents/{document}", "document", show_document, ("documents", "knowledge")),
+    WorkbenchPage(
+        "/documents/{document}/impact",
+        "impact",
+        show_impact,
+        ("documents", "knowledge", "sessions"),
+    ),
+    WorkbenchPage(
+        "/documents/{document}/retract", "retract", retract_document, ("done",), ("govern",), "POST"
+    ),
+    WorkbenchPage("/jobs/{job}", "job", show_job, ("jobs",)),
+    WorkbenchPage("/jobs/{job}/cancel", "cancel", cancel_job, ("job",), ("index",), "POST"),
 )

@@ -14,9 +14,11 @@ from starlette.routing import Route
 from tgraph.engine.collections import list_collections
 from tgraph.errors import UsageError
 from tgraph.explain.render.templates import load_template
-from tgraph.extensions.server.access import Access, Tokens
+from tgraph.extensions.server.access import Access, Declaration, ForbiddenError
+from tgraph.extensions.server.declared import OPEN, DeclaredRoute
 from tgraph.extensions.server.service import Service
 from tgraph.extensions.server.sign_in import COOKIE
+from tgraph.extensions.server.sign_ins import LIFETIME, SignIns
 from tgraph.extensions.server.workbench.pages import (
     BASE,
     SIGN_IN,
@@ -34,21 +36,25 @@ _ASSETS = {
     "workbench.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
 }
-_MONTH = 30 * 24 * 3600
 
 
-def entrance_routes(service: Service, tokens: Tokens | None) -> list[Route]:
+_HOME = Declaration(("read",), ("collections",))
+
+
+def entrance_routes(service: Service, sign_ins: SignIns | None) -> list[Route]:
     """Return routes for ``/``, ``/workbench/``, sign-in, sign-out and assets."""
     home = partial(_open_home, service)
     return [
-        Route("/", home),
-        Route("/favicon.ico", _redirect_icon),
-        Route(BASE, home),
-        Route(f"{BASE}/", home),
-        Route(f"{BASE}/static/{{name}}", _serve_asset),
-        Route(SIGN_IN, partial(_sign_in_page, tokens)),
-        Route(SIGN_IN, partial(_sign_in, service, tokens), methods=["POST"]),
-        Route(f"{BASE}/sign-out", _sign_out, methods=["POST"]),
+        DeclaredRoute("/", home, _HOME),
+        DeclaredRoute("/favicon.ico", _redirect_icon, OPEN),
+        DeclaredRoute(BASE, home, _HOME),
+        DeclaredRoute(f"{BASE}/", home, _HOME),
+        DeclaredRoute(f"{BASE}/static/{{name}}", _serve_asset, OPEN),
+        DeclaredRoute(SIGN_IN, partial(_sign_in_page, sign_ins), OPEN),
+        DeclaredRoute(SIGN_IN, partial(_sign_in, service, sign_ins), OPEN, methods=["POST"]),
+        DeclaredRoute(
+            f"{BASE}/sign-out", partial(_sign_out, service, sign_ins), OPEN, methods=["POST"]
+        ),
     ]
 
 
@@ -59,9 +65,10 @@ def missing_page_route(service: Service) -> Route:
         raise HTTPException(404, "There is no such page.")
 
     async def answer(request: Request) -> Response:
-        return await answer_visit(service, request, "read", missing)
+        return await answer_visit(service, request, declaration, missing)
 
-    return Route(f"{BASE}/{{collection}}/{{rest:path}}", answer)
+    declaration = Declaration(("read",), ("status",))
+    return DeclaredRoute(f"{BASE}/{{collection}}/{{rest:path}}", answer, declaration)
 
 
 async def _redirect_icon(request: Request) -> Response:
@@ -75,11 +82,16 @@ async def _open_home(service: Service, request: Request) -> Response:
         default_name = service.default_collection
         summaries = await service.call(lambda: list_collections(service.root))
         names = [summary.name for summary in summaries if visit.access.admits(summary.name)]
-        if visit.access.admits(default_name) or not names:
+        if visit.access.admits(default_name):
             return redirect_to(Links(default_name).home)
+        if not names:  # nor is said what others are called
+            raise ForbiddenError(
+                "This token is for no collection that there is.",
+                "Ask the operator of the server for a token.",
+            )
         return redirect_to(Links(names[0]).home)
 
-    return await answer_visit(service, request, "read", redirect_home)
+    return await answer_visit(service, request, _HOME, redirect_home)
 
 
 async def _serve_asset(request: Request) -> Response:
@@ -97,8 +109,8 @@ async def _serve_asset(request: Request) -> Response:
 # --- who ---
 
 
-async def _sign_in_page(tokens: Tokens | None, request: Request) -> Response:
-    if tokens is None:
+async def _sign_in_page(sign_ins: SignIns | None, request: Request) -> Response:
+    if sign_ins is None:
         return redirect_to(f"{BASE}/")
     return _sign_in_form(str(request.query_params.get("next", "")))
 
@@ -108,20 +120,27 @@ def _sign_in_form(back: str, wrong: str = "") -> Response:
     return html_response(page, 401 if wrong else 200)
 
 
-async def _sign_in(service: Service, tokens: Tokens | None, request: Request) -> Response:
-    if tokens is None:
+async def _sign_in(service: Service, sign_ins: SignIns | None, request: Request) -> Response:
+    if sign_ins is None:
         return redirect_to(f"{BASE}/")
     try:
         form: SentForm = await Visit(service, request, Access(None, (), ()), "").form()
     except UsageError as error:
         return _sign_in_form("", error.message)
     token, back = form.read_field("token"), form.read_field("next")
-    if not token or tokens.find(token) is None:
+    session = await service.call(lambda: sign_ins.begin(token)) if token else None
+    if session is None:
         return _sign_in_form(back, "The token does not exist or has expired.")
     response = redirect_to(_safe_return_path(back))
     secure = request.url.scheme == "https"
     response.set_cookie(
-        COOKIE, token, max_age=_MONTH, path="/", secure=secure, httponly=True, samesite="lax"
+        COOKIE,
+        session,
+        max_age=int(LIFETIME),
+        path="/",
+        secure=secure,
+        httponly=True,
+        samesite="lax",
     )
     return response
 
@@ -135,7 +154,10 @@ def _safe_return_path(back: str) -> str:
     return back if safe else f"{BASE}/"
 
 
-async def _sign_out(request: Request) -> Response:
+async def _sign_out(service: Service, sign_ins: SignIns | None, request: Request) -> Response:
+    session = request.cookies.get(COOKIE)
+    if sign_ins is not None and session is not None:
+        await service.call(lambda: sign_ins.end(session))
     response = redirect_to(SIGN_IN)
     response.delete_cookie(COOKIE, path="/")
     return response

@@ -30,7 +30,7 @@ from tgraph.index.evidence import stored_evidence
 from tgraph.index.sources import Texts
 from tgraph.model import Evidence
 from tgraph.retrieve.entity_matching import entity_names
-from tgraph.store.base import Store, text_of
+from tgraph.store.base import Store, read_literal, text_of
 
 _SHOWN = 500
 """Statements of a resource that its page shows."""
@@ -256,9 +256,7 @@ def _display_term(store: Store, term: Any) -> _ShownTerm:
 
 
 def _read_label(store: Store, node: NamedNode) -> str:
-    for quad in islice(store.match(node, v.RDFS_LABEL, None, None), 1):
-        return text_of(quad.object)
-    return short_iri(node.value)
+    return read_literal(store, node, v.RDFS_LABEL) or short_iri(node.value)
 
 
 def short_iri(iri: str) -> str:
@@ -270,10 +268,10 @@ def short_iri(iri: str) -> str:
 
 
 PAGES = (
-    WorkbenchPage("/entities", "entities", show_entities),
-    WorkbenchPage("/entity", "entity", show_entity),
-    WorkbenchPage("/entity/{decision}", "decide", record_decision, "govern", "POST"),
-    WorkbenchPage("/curations", "curations", show_curations),
-    WorkbenchPage("/curations/undo", "undo", undo_decision, "govern", "POST"),
-    WorkbenchPage("/resource", "resource", show_resource),
+    WorkbenchPage("/entities", "entities", show_entities, ("knowledge",)),
+    WorkbenchPage("/entity", "entity", show_entity, ("knowledge", "documents")),
+    WorkbenchPage("/entity/{decision}", "decide", record_decision, ("done",), ("govern",), "POST"),
+    WorkbenchPage("/curations", "curations", show_curations, ("knowledge",)),
+    WorkbenchPage("/curations/undo", "undo", undo_decision, ("done",), ("govern",), "POST"),
+    WorkbenchPage("/resource", "resource", show_resource, ("knowledge", "documents", "sessions")),
 )

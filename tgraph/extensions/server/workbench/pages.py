@@ -20,7 +20,8 @@ from starlette.routing import Route
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import TgraphError, UsageError
 from tgraph.explain.render.templates import load_template
-from tgraph.extensions.server.access import Access, Right
+from tgraph.extensions.server.access import Access, Content, Declaration, Right
+from tgraph.extensions.server.declared import DeclaredRoute
 from tgraph.extensions.server.problems import TITLES, problem_of
 from tgraph.extensions.server.requests import read_body
 from tgraph.extensions.server.service import Pool, Service
@@ -171,26 +172,28 @@ PageHandler = Callable[[Visit], Awaitable[Response]]
 
 @dataclass(frozen=True)
 class WorkbenchPage:
-    """A workbench page: path below the collection, handler, required right."""
+    """A workbench page: path below the collection, handler, contents, required rights."""
 
     path: str
     name: str
     handler: PageHandler
-    right: Right = "read"
+    contents: tuple[Content, ...]
+    rights: tuple[Right, ...] = ("read",)
     method: str = "GET"
 
     def route(self, service: Service) -> Route:
         """Return the route serving this page."""
+        declaration = Declaration(self.rights, self.contents)
 
         async def answer(request: Request) -> Response:
-            return await answer_visit(service, request, self.right, self.handler)
+            return await answer_visit(service, request, declaration, self.handler)
 
-        path = f"{BASE}/{{collection}}{self.path}"
-        return Route(path, answer, methods=[self.method], name=f"workbench_{self.name}")
+        path, name = f"{BASE}/{{collection}}{self.path}", f"workbench_{self.name}"
+        return DeclaredRoute(path, answer, declaration, methods=[self.method], name=name)
 
 
 async def answer_visit(
-    service: Service, request: Request, right: Right, handler: PageHandler
+    service: Service, request: Request, declaration: Declaration, handler: PageHandler
 ) -> Response:
     """Check visitor access, then return the handler's response."""
     access = request.state.access
@@ -199,7 +202,7 @@ async def answer_visit(
     collection = str(request.path_params.get("collection", ""))
     visit = Visit(service, request, access, collection)
     try:
-        access.check(right, collection or None)
+        declaration.check(access, collection or None)
         return await handler(visit)
     except TgraphError as error:
         details = problem_of(error)

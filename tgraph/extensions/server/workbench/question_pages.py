@@ -167,7 +167,14 @@ async def suggest_questions(visit: Visit) -> Response:
 
 
 PAGES = (
-    WorkbenchPage("/", "ask_page", ask_page),
-    WorkbenchPage("/ask", "ask", ask_question, "ask", "POST"),
-    WorkbenchPage("/suggest", "suggest", suggest_questions, "ask", "POST"),
+    WorkbenchPage("/", "ask_page", ask_page, ("collections", "sessions")),
+    WorkbenchPage("/ask", "ask", ask_question, ("answer", "sessions"), ("ask", "read"), "POST"),
+    WorkbenchPage(
+        "/suggest",
+        "suggest",
+        suggest_questions,
+        ("answer", "sessions", "collections"),
+        ("ask", "read"),
+        "POST",
+    ),
 )

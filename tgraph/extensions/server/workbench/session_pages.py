@@ -133,9 +133,32 @@ async def replay_session(visit: Visit) -> Response:
 
 
 PAGES = (
-    WorkbenchPage("/sessions", "sessions", show_sessions),
-    WorkbenchPage("/sessions/{session}", "session", show_session),
-    WorkbenchPage("/sessions/{session}/verify", "verify", verify_session, "ask", "POST"),
-    WorkbenchPage("/sessions/{session}/influence", "influence", measure_influence, "ask", "POST"),
-    WorkbenchPage("/sessions/{session}/replay", "replay", replay_session, "ask", "POST"),
+    WorkbenchPage("/sessions", "sessions", show_sessions, ("sessions",)),
+    WorkbenchPage(
+        "/sessions/{session}", "session", show_session, ("sessions", "documents", "knowledge")
+    ),
+    WorkbenchPage(
+        "/sessions/{session}/verify",
+        "verify",
+        verify_session,
+        ("sessions",),
+        ("ask", "read"),
+        "POST",
+    ),
+    WorkbenchPage(
+        "/sessions/{session}/influence",
+        "influence",
+        measure_influence,
+        ("sessions",),
+        ("ask", "read"),
+        "POST",
+    ),
+    WorkbenchPage(
+        "/sessions/{session}/replay",
+        "replay",
+        replay_session,
+        ("sessions", "answer"),
+        ("ask", "read"),
+        "POST",
+    ),
 )

@@ -1,0 +1,112 @@
+"""Quotes of a bounded length: the clauses of a long sentence that answer, and those around them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import replace
+
+from tgraph.ingest.sentences import CharacterRange, sentences
+from tgraph.model import Citation, Sentence
+from tgraph.rendering import collapse_whitespace
+from tgraph.retrieve.text.lexical import term_set
+
+_CLAUSE_END = re.compile(
+    r"(?<=[;:])\s+|\n+|,\s+(?=(?:and|or|but|nor|yet|so|which|who|whose|where|while|provided|except"
+    r"|unless|although|because)\b)|\s+(?=\((?:[a-z]|[ivx]{1,4}|\d{1,2})\)\s)"
+)
+"""Where a long sentence may be cut: after semicolons, colons and lines, before conjunctions after a
+comma, and before the marks of an enumeration, such as (a)."""
+
+_UNCUT = frozenset({"code", "row"})
+
+
+def shorten_sentence(
+    sentence: Sentence, answer: str, asked: Collection[str], longest: int
+) -> Sentence:
+    """Return a quoting sentence with at most ``longest`` characters around what answers.
+
+    Every citation that the sentence quotes is cut alike, so that offsets and quote are those of
+    the shown words. Sentences that are no quote, code and rows of tables stay whole. ``asked`` are
+    terms of the question."""
+    whole = collapse_whitespace(sentence.text)
+    if len(sentence.text) <= longest:
+        return sentence
+    quoting = [c for c in sentence.citations if collapse_whitespace(c.quote) == whole]
+    if not quoting or any(citation.segment_kind in _UNCUT for citation in quoting):
+        return sentence
+    cut = [_cut_citation(citation, answer, asked, longest) for citation in quoting]
+    text = collapse_whitespace(cut[0].quote)
+    same = [citation for citation in cut if collapse_whitespace(citation.quote) == text]
+    return replace(sentence, text=text, citations=tuple(same))
+
+
+def _cut_citation(
+    citation: Citation, answer: str, asked: Collection[str], longest: int
+) -> Citation:
+    start, end = find_answering_part(citation.quote, answer, asked, longest)
+    return replace(
+        citation,
+        start=citation.start + start,
+        end=citation.start + end,
+        quote=citation.quote[start:end],
+    )
+
+
+def find_answering_part(
+    text: str, answer: str, asked: Collection[str], longest: int
+) -> CharacterRange:
+    """Return start and end of the part of a text that answers, at most ``longest`` characters.
+
+    The part begins with the clause that holds the answer (or else most terms of the question) and
+    grows by whole clauses: to the beginning of its sentence, then onwards, then backwards. A single
+    clause that is longer is cut between words around the answer."""
+    clauses = _split_clauses(text)
+    core = max(
+        range(len(clauses)),
+        key=lambda at: (
+            bool(answer) and answer in text[slice(*clauses[at])],
+            len(term_set(text[slice(*clauses[at])]).intersection(asked)),
+            -at,
+        ),
+    )
+    start, end = clauses[core]
+    if end - start > longest:
+        return _cut_between_words(text, clauses[core], answer, longest)
+    sentence_start = max((first for first, _ in sentences(text) if first <= start), default=start)
+    first = last = core
+    while first > 0 and sentence_start <= clauses[first - 1][0] >= end - longest:
+        first -= 1
+    while last + 1 < len(clauses) and clauses[last + 1][1] - clauses[first][0] <= longest:
+        last += 1
+    while first > 0 and clauses[last][1] - clauses[first - 1][0] <= longest:
+        first -= 1
+    return clauses[first][0], clauses[last][1]
+
+
+def _split_clauses(text: str) -> list[CharacterRange]:
+    clauses: list[CharacterRange] = []
+    for first, last in sentences(text):
+        start = first
+        for end in _CLAUSE_END.finditer(text, first, last):
+            clauses.append((start, end.start() + (text[end.start()] == ",")))
+            start = end.end()
+        clauses.append((start, last))
+    return [(start, end) for start, end in clauses if text[start:end].strip()]
+
+
+def _cut_between_words(
+    text: str, clause: CharacterRange, answer: str, longest: int
+) -> CharacterRange:
+    """Return the words around the answer, or else the first words of a clause."""
+    start, end = clause
+    at = text.find(answer, start, end) if answer else -1
+    middle = start if at < 0 else at + len(answer) // 2
+    first = max(start, min(middle - longest // 2, end - longest))
+    last = min(end, first + longest)
+    if first > start:
+        first = next((m.end() for m in re.finditer(r"\s+", text[first:last])), 0) + first
+    if last < end:
+        last = max((m.start() for m in re.finditer(r"\s+", text[first:last])), default=longest)
+        last += first
+    return first, last

@@ -1,0 +1,54 @@
+"""The note on documents that answer a question differently."""
+
+from __future__ import annotations
+
+from pyoxigraph import Literal
+
+from tgraph import vocabulary as v
+from tgraph.index.sources import source_value
+from tgraph.ingest.document_dates import parse_date_span
+from tgraph.model import Evidence, Judgement, Note
+from tgraph.rendering import collapse_whitespace
+from tgraph.retrieve.base import Context
+
+
+def describe_conflict(judgement: Judgement | None, context: Context) -> Note | None:
+    """Return a note with both answers, their documents and dates, and which document is later or
+    has more authority; None where no passage of equal standing answers otherwise."""
+    if judgement is None or judgement.rival is None or judgement.place is None:
+        return None
+    first, second = judgement.place, judgement.rival.place
+    text = (
+        f"The documents disagree: {_describe_answer(judgement.answer, first, context)},"
+        f" {_describe_answer(judgement.rival.answer, second, context)}."
+    )
+    return Note(f"{text}{_compare_standing(first, second, context)}", (), (first, second))
+
+
+def _describe_answer(answer: str, place: Evidence, context: Context) -> str:
+    dated = _read_date(place, context)
+    return f"“{collapse_whitespace(answer)}” in {place.title}" + (f" ({dated})" if dated else "")
+
+
+def _compare_standing(first: Evidence, second: Evidence, context: Context) -> str:
+    weights = [context.authorities.weigh_path(place.path) for place in (first, second)]
+    if weights[0] != weights[1]:
+        weightier = first if weights[0] > weights[1] else second
+        return f" {weightier.title} has more authority."
+    spans = [parse_date_span(_read_date(place, context)) for place in (first, second)]
+    if spans[0] is None or spans[1] is None:
+        return ""
+    if spans[0][1] < spans[1][0]:
+        return f" {second.title} is the later document."
+    if spans[1][1] < spans[0][0]:
+        return f" {first.title} is the later document."
+    return ""
+
+
+def _read_date(place: Evidence, context: Context) -> str:
+    """Return the document's own date as YYYY, YYYY-MM or YYYY-MM-DD; "" without a date."""
+    for predicate in v.tg("calendarDate"), v.dcterms("date"):
+        value = source_value(context.store, place.document, predicate)
+        if isinstance(value, Literal) and parse_date_span(value.value):
+            return value.value
+    return ""

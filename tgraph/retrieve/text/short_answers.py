@@ -1,0 +1,64 @@
+"""The probability that a short answer, the words to which a reader points, is right."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from operator import mul
+from typing import TYPE_CHECKING, NamedTuple
+
+from tgraph.resources import load_weights
+from tgraph.retrieve.text.question_analysis import AnalysedQuestion
+
+if TYPE_CHECKING:
+    from tgraph.retrieve.text.reading import SentenceReading
+
+WEIGHTS = load_weights("short_answer")
+"""The bias, then what each of ``ShortAnswerFeatures`` counts."""
+
+_MOST_COMPARED = 3
+_LARGEST_LEAD = 6.0
+_SAME = 0.5
+"""The share of words (F1) that two answers have in common if they are the same answer."""
+
+
+class ShortAnswerFeatures(NamedTuple):
+    """Features predicting whether a short answer is right.
+
+    ``ranked`` and ``span`` are those of the sentence (``Features``); ``lead`` is the lead in log
+    odds over the likeliest sentence with another answer, bounded; ``agreement`` counts the next
+    three sentences with the same answer."""
+
+    ranked: float
+    span: float
+    lead: float
+    agreement: float
+
+    @property
+    def probability(self) -> float:
+        """The probability that the short answer is right."""
+        bias, *weights = WEIGHTS
+        logit = bias + sum(map(mul, weights, self))
+        return round(1 / (1 + math.exp(-max(-60.0, min(60.0, logit)))), 6)
+
+
+def short_answer_features(
+    inquiry: AnalysedQuestion, readings: Sequence[SentenceReading]
+) -> ShortAnswerFeatures:
+    """Return the features of the short answer of the likeliest reading; the likeliest reading comes
+    first."""
+    best, *others = readings
+    contrary = [reading for reading in others if not _is_same(inquiry, reading, best)]
+    lead = best.likelihood - contrary[0].likelihood if contrary else _LARGEST_LEAD
+    return ShortAnswerFeatures(
+        best.features.ranked,
+        best.features.span,
+        min(_LARGEST_LEAD, lead),
+        sum(_is_same(inquiry, reading, best) for reading in others[:_MOST_COMPARED]),
+    )
+
+
+def _is_same(inquiry: AnalysedQuestion, one: SentenceReading, other: SentenceReading) -> bool:
+    """Return whether two readings give the same short answer, by the words in common."""
+    own, others = (inquiry.lexicon.term_set(reading.answer) for reading in (one, other))
+    return bool(own | others) and 2 * len(own & others) / (len(own) + len(others)) >= _SAME
