@@ -247,9 +247,9 @@ def test_a_weight_that_is_no_number_stops_no_import(tmp_path: Path, weight: str)
     (tmp_path / "c.json").write_text(text.replace(f'"weight": {one}', f'"weight": {weight}'))
     (tmp_path / "own.ttl").write_text(f"""
         @prefix tg: <{v.TG}> . @prefix rdf: <{v.RDF}> .
-        <{v.URN}entity:a> a tg:Entity .
-        <{v.URN}edge:1> a tg:Edge ; tg:weight "{weight.strip('"')}" ;
-          rdf:reifies <<( <{v.URN}entity:a> <{v.URN}predicate:knows> <{v.URN}entity:b> )>> .
+        <urn:example:a> a tg:Entity .
+        <urn:example:1> a tg:Edge ; tg:weight "{weight.strip('"')}" ;
+          rdf:reifies <<( <urn:example:a> <urn:example:knows> <urn:example:b> )>> .
     """)
     with graphs.opened(tmp_path / "g") as graph:
         report = import_graph(graph, [tmp_path / "c.json", tmp_path / "own.ttl"])
