@@ -13,9 +13,9 @@ question), ``doc`` (the file that answers it) and ``answers`` (strings, none whe
 don't answer). The ranking is fitted as a softmax over the sentences of each question (a conditional
 logit), the reading as a logistic regression over the sentences that were read, the short answer as
 one over the questions, each file counting the same (an answer is right that shares half of its
-words with one of ``answers``, by F1); what is read must be of documents that the reader wasn't
-trained on. ``tools/calibration`` has questions of ours: about mdBook's guide (``guide/src`` of
-rust-lang/mdBook) and pages of Caddy (``src/docs/markdown`` of
+words with one of ``answers``, by F1, or stands in a long one); what is read must be of documents
+that the reader wasn't trained on. ``tools/calibration`` has questions of ours: about mdBook's guide
+(``guide/src`` of rust-lang/mdBook) and pages of Caddy (``src/docs/markdown`` of
 caddyserver/website), each file called by its path with hyphens, and about the first twelve chapters
 of "Love Among the Chickens" as Standard Ebooks has it.
 """
@@ -219,8 +219,16 @@ def calibration(files: Sequence[Path]) -> None:
 def _short_rows(files: Sequence[Path]) -> tuple[Matrix, Matrix]:
     questions = [q for q in _questions(files) if q["short"]]
     x = np.array([[1.0, *q["short"]["features"]] for q in questions])
-    y = [any(_f1(q["short"]["answer"], a) >= 0.5 for a in q["answers"]) for q in questions]
+    y = [any(_is_right(q["short"]["answer"], a) for a in q["answers"]) for q in questions]
     return x, np.array(y, dtype=float)
+
+
+def _is_right(answer: str, gold: str) -> bool:
+    """Whether an answer shares half of its words with the gold answer, or stands in a gold answer
+    of four words or more, as the words of a passage that answer often are."""
+    words = _plain(gold)
+    stands = len(words.split()) >= 4 and f" {_plain(answer)} " in f" {words} "
+    return stands or _f1(answer, gold) >= 0.5
 
 
 def _f1(answer: str, gold: str) -> float:

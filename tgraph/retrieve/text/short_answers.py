@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 WEIGHTS = load_weights("short_answer")
 """The bias, then what each of ``ShortAnswerFeatures`` counts."""
 
-_MOST_COMPARED = 3
 _LARGEST_LEAD = 6.0
 _SAME = 0.5
 """The share of words (F1) that two answers have in common if they are the same answer."""
@@ -26,13 +25,11 @@ class ShortAnswerFeatures(NamedTuple):
     """Features predicting whether a short answer is right.
 
     ``ranked`` and ``span`` are those of the sentence (``Features``); ``lead`` is the lead in log
-    odds over the likeliest sentence with another answer, bounded; ``agreement`` counts the next
-    three sentences with the same answer."""
+    odds over the likeliest sentence with another answer, bounded."""
 
     ranked: float
     span: float
     lead: float
-    agreement: float
 
     @property
     def probability(self) -> float:
@@ -50,12 +47,8 @@ def short_answer_features(
     best, *others = readings
     contrary = [reading for reading in others if not _is_same(inquiry, reading, best)]
     lead = best.likelihood - contrary[0].likelihood if contrary else _LARGEST_LEAD
-    return ShortAnswerFeatures(
-        best.features.ranked,
-        best.features.span,
-        min(_LARGEST_LEAD, lead),
-        sum(_is_same(inquiry, reading, best) for reading in others[:_MOST_COMPARED]),
-    )
+    features = best.features
+    return ShortAnswerFeatures(features.ranked, features.span, min(_LARGEST_LEAD, lead))
 
 
 def _is_same(inquiry: AnalysedQuestion, one: SentenceReading, other: SentenceReading) -> bool:
