@@ -128,20 +128,20 @@ def _read_wheels(folder: Path | None) -> Iterator[tuple[tuple[str, str], str]]:
 
 
 def _read_message(message: Message) -> Iterator[tuple[tuple[str, str], str]]:
-    if (name := message["Name"]) and (licence := _state_licence(message)):
-        yield (re.sub(r"[-_.]+", "-", name).lower(), message["Version"]), licence
+    if (name := message.get("Name")) and (licence := _state_licence(message)):
+        yield (re.sub(r"[-_.]+", "-", name).lower(), message.get("Version")), licence
 
 
 def _state_licence(message: Message) -> str:
     """Return the licence in metadata: as an expression, in words, or by its classifiers."""
-    words = (message["License"] or "").strip().split("\n")[0].replace("|", "/")
+    words = (message.get("License") or "").strip().split("\n")[0].replace("|", "/")
     classifiers = [
         each.rpartition(" :: ")[2]
         for each in message.get_all("Classifier") or ()
         if each.startswith("License ::") and not each.endswith("OSI Approved")
     ]
     stated = words if 0 < len(words) <= _LONGEST and words != "UNKNOWN" else ""
-    return message["License-Expression"] or stated or "; ".join(classifiers)
+    return message.get("License-Expression") or stated or "; ".join(classifiers)
 
 
 if __name__ == "__main__":
