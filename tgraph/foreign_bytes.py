@@ -26,7 +26,7 @@ _GZIP = b"\x1f\x8b"
 _OPENING, _CLOSING = b"[{", b"]}"
 
 
-class TooLargeError(ValueError):
+class OversizeError(ValueError):
     """An error for foreign bytes beyond a limit, which the message names."""
 
 
@@ -40,13 +40,13 @@ def unpack_gzip(
     """Return the content of gzip members: at most ``most`` bytes, and at most ``ratio`` times
     their size, or ``small`` bytes if that is more.
 
-    Raise ``TooLargeError`` beyond that, and ``ValueError`` for damaged bytes."""
+    Raise ``OversizeError`` beyond that, and ``ValueError`` for damaged bytes."""
     allowed = min(most, max(small, ratio * len(content)))
     blocks, size = [], 0
     for block in unpack_blocks(content):
         size += len(block)
         if size > allowed:
-            raise TooLargeError(
+            raise OversizeError(
                 f"It unpacks from {len(content):,} to more than {allowed:,} bytes, the limit"
             )
         blocks.append(block)
@@ -62,14 +62,14 @@ def unpack_stored(content: bytes) -> bytes:
 def unpack_lines(content: bytes) -> Iterator[str]:
     """Yield lines of gzip members with the limits of ``unpack_stored``, one in memory at a time.
 
-    Raise ``TooLargeError`` beyond them, and the errors of ``gzip`` for damaged bytes."""
+    Raise ``OversizeError`` beyond them, and the errors of ``gzip`` for damaged bytes."""
     allowed = min(_MOST_STORED, max(SMALL_STORED, PACKED_RATIO * len(content)))
     rest = allowed
     with gzip.open(BytesIO(content)) as file:
         while line := file.readline(rest + 1):
             rest -= len(line)
             if rest < 0:
-                raise TooLargeError(
+                raise OversizeError(
                     f"it unpacks from {len(content):,} to more than {allowed:,} bytes, the limit"
                 )
             yield line.decode("utf-8", "surrogatepass")
@@ -92,7 +92,7 @@ def unpack_blocks(content: bytes) -> Iterator[bytes]:
 
 
 def check_nesting(content: bytes, deepest: int = DEEPEST) -> None:
-    """Raise ``TooLargeError`` where JSON has more brackets in each other than are read.
+    """Raise ``OversizeError`` where JSON has more brackets in each other than are read.
 
     Takes linear time and no stack, whatever the bytes are."""
     if content.count(b"[") + content.count(b"{") <= deepest:
@@ -103,7 +103,7 @@ def check_nesting(content: bytes, deepest: int = DEEPEST) -> None:
         if mark in _OPENING:
             depth += 1
             if depth > deepest:
-                raise TooLargeError(f"Its brackets are more than {deepest} deep in each other")
+                raise OversizeError(f"Its brackets are more than {deepest} deep in each other")
         elif mark in _CLOSING:
             depth -= 1
 
@@ -112,14 +112,14 @@ _TOKENS = re.compile(rb'[\[\]{}]|"(?:[^"\\]++|\\.)*+"', re.S)
 
 
 def check_size_of_tree(content: bytes, memory: int) -> None:
-    """Raise ``TooLargeError`` where JSON has more lists and objects than fit into the memory."""
+    """Raise ``OversizeError`` where JSON has more lists and objects than fit into the memory."""
     brackets, most = content.count(b"[") + content.count(b"{"), memory // _TREE_NODE
     if brackets > most:
-        raise TooLargeError(f"It has {brackets:,} lists and objects, and {most:,} fit into memory")
+        raise OversizeError(f"It has {brackets:,} lists and objects, and {most:,} fit into memory")
 
 
 def parse_json(content: str | bytes, memory: int = _TREE_MEMORY, deepest: int = DEEPEST) -> Any:
-    """Return the value of JSON; raise ``TooLargeError`` beyond the limits, and ``ValueError`` for
+    """Return the value of JSON; raise ``OversizeError`` beyond the limits, and ``ValueError`` for
     what is no JSON."""
     data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
     check_size_of_tree(data, memory)
@@ -128,7 +128,7 @@ def parse_json(content: str | bytes, memory: int = _TREE_MEMORY, deepest: int = 
 
 
 def check_file_size(path: Path, most: int) -> None:
-    """Raise ``TooLargeError`` for a file of more bytes; ``OSError`` if there is none."""
+    """Raise ``OversizeError`` for a file of more bytes; ``OSError`` if there is none."""
     size = path.stat().st_size
     if size > most:
-        raise TooLargeError(f"It has {size:,} bytes, and {most:,} is the limit")
+        raise OversizeError(f"It has {size:,} bytes, and {most:,} is the limit")

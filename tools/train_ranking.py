@@ -39,7 +39,7 @@ from tgraph.model import Evidence, Retrieval
 from tgraph.models.base import no_sink
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.search import graph
-from tgraph.retrieve.text import reading, sentence_ranking, short_answers
+from tgraph.retrieve.text import reading, sentence_ranking, sentence_readings, short_answers
 
 Matrix = NDArray[np.float64]
 MOST = 60
@@ -132,7 +132,7 @@ def read(files: Sequence[Path]) -> None:
     sentences = [s for q in _questions(files) for s in q["sentences"] if s["reading"]]
     logits = np.array([[1.0, np.dot(weights, s["reading"])] for s in sentences])
     bias, scale = _logistic(logits, np.array([s["right"] for s in sentences]))
-    _print(("bias", *reading.Features._fields), np.array([bias, *(scale * weights)]))
+    _print(("bias", *sentence_readings.Features._fields), np.array([bias, *(scale * weights)]))
     _report(groups, weights)
 
 
@@ -255,7 +255,8 @@ def _judged(files: Sequence[Path]) -> tuple[list[reading.JudgementFeatures], NDA
     """What tells the confidence of each question that was read, and whether it has an answer."""
     questions = [q for q in _questions(files) if any(s["reading"] for s in q["sentences"])]
     told = [
-        [reading.Features(*s["reading"]) for s in q["sentences"] if s["reading"]] for q in questions
+        [sentence_readings.Features(*s["reading"]) for s in q["sentences"] if s["reading"]]
+        for q in questions
     ]
     best = [max(each, key=lambda features: features.logit) for each in told]
     found = [reading.judgement_features(t, b) for t, b in zip(told, best, strict=True)]

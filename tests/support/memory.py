@@ -20,7 +20,8 @@ _COMMAND = "import sys; from tgraph.cli.scripts import main; main()"
 
 def peak_memory(work: Callable[..., Any], *arguments: Any) -> int:
     """Return the peak memory in bytes of a fork that does the work, or of a process that it
-    starts, if that is more; fail where the work does."""
+    starts, if that is more, beyond what this process takes, which a fork begins with; fail where
+    the work does."""
     inside, outside = os.pipe()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # beside threads that wait
@@ -28,10 +29,11 @@ def peak_memory(work: Callable[..., Any], *arguments: Any) -> int:
     if child == 0:
         status = 1
         try:
+            begun = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
             work(*arguments)
             usages = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
             peak = max(usage.ru_maxrss for usage in usages)
-            os.write(outside, str(peak << 10).encode())
+            os.write(outside, str((peak - begun) << 10).encode())
             status = 0
         except BaseException:
             import traceback
@@ -49,7 +51,8 @@ def peak_memory(work: Callable[..., Any], *arguments: Any) -> int:
 
 def run_measured(*arguments: str) -> tuple[int, str, int]:
     """Run a command of tgraph; return its exit code, what it wrote, and the peak memory in bytes
-    of its process and those that it started."""
+    of its process and those that it started, beyond what this process takes."""
+    begun = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with tempfile.TemporaryFile("w+") as out:
         process = subprocess.Popen(
             [sys.executable, "-P", "-c", _COMMAND, *arguments],
@@ -65,4 +68,4 @@ def run_measured(*arguments: str) -> tuple[int, str, int]:
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         out.seek(0)
-        return process.returncode, out.read(), usage.ru_maxrss << 10
+        return process.returncode, out.read(), max(0, usage.ru_maxrss - begun) << 10

@@ -38,7 +38,7 @@ _NEAR = 3
 
 
 @dataclass(frozen=True, slots=True)
-class _Amount:
+class _AmountRange:
     """A number of a text, from ``low`` to ``high``."""
 
     start: int
@@ -254,7 +254,7 @@ def _parse_number(found: re.Match[str]) -> float:
     return total + part
 
 
-def _find_amounts(text: str) -> list[_Amount]:
+def _find_amounts(text: str) -> list[_AmountRange]:
     """Return the numbers of a text in order; of a number that is more than digits no part."""
     amounts, taken = [], []
     for numeral in find_numerals(text):
@@ -267,15 +267,15 @@ def _find_amounts(text: str) -> list[_Amount]:
             factor = _NUMBERS[scale[1].lower()] if scale else 1
             low, high = (float(value) * factor for value in (numeral.low, numeral.high))
             end = scale.end() if scale else numeral.end
-            amounts.append(_Amount(numeral.start, end, low, high))
+            amounts.append(_AmountRange(numeral.start, end, low, high))
     for match in _AMOUNT.finditer(text):
         if all(match.end() <= start or end <= match.start() for start, end in taken):
             number = _parse_number(match)
-            amounts.append(_Amount(*match.span(), number, number))
+            amounts.append(_AmountRange(*match.span(), number, number))
     return sorted(amounts, key=lambda amount: amount.start)
 
 
-def _count_value(amount: _Amount, text: str) -> ComparedValue:
+def _count_value(amount: _AmountRange, text: str) -> ComparedValue:
     return ComparedValue(text, "count", amount.low, amount.high)
 
 
@@ -304,7 +304,9 @@ def _find_measures(text: str, dimensions: Sequence[str]) -> list[_ValueMention]:
     return [measure for measure in measures if measure is not None]
 
 
-def _parse_measure(text: str, amount: _Amount, dimensions: Sequence[str]) -> _ValueMention | None:
+def _parse_measure(
+    text: str, amount: _AmountRange, dimensions: Sequence[str]
+) -> _ValueMention | None:
     for dimension, units in _UNITS.items():
         if not any(dimension.startswith(prefix) for prefix in dimensions):
             continue

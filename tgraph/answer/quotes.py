@@ -13,7 +13,7 @@ from tgraph.retrieve.text.lexical import term_set
 
 _CLAUSE_END = re.compile(
     r"(?<=[;:])\s+|\n+|,\s+(?=(?:and|or|but|nor|yet|so|which|who|whose|where|while|provided|except"
-    r"|unless|although|because)\b)|\s+(?=\((?:[a-z]|[ivx]{1,4}|\d{1,2})\)\s)"
+    r"|unless|although|because)\b)|(?<!\s)\s+(?=\((?:[a-z]|[ivx]{1,4}|\d{1,2})\)\s)"
 )
 """Where a long sentence may be cut: after semicolons, colons and lines, before conjunctions after a
 comma, and before the marks of an enumeration, such as (a)."""

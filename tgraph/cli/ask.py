@@ -151,7 +151,7 @@ def read_history(path: Path | None) -> Sequence[Turn]:
     Raises ``UsageError`` if the file is neither a JSON array nor JSON Lines."""
     if path is None:
         return ()
-    from tgraph.foreign_bytes import TooLargeError, check_file_size, parse_json
+    from tgraph.foreign_bytes import OversizeError, check_file_size, parse_json
     from tgraph.model import Turn
 
     problem = f"{path} is not a history."
@@ -164,7 +164,7 @@ def read_history(path: Path | None) -> Sequence[Turn]:
             parse_json(text) if is_array else [parse_json(x) for x in text.split("\n") if x.strip()]
         )
         turns = [Turn(item["question"], item["answer"]) for item in items]
-    except TooLargeError as error:
+    except OversizeError as error:
         raise UsageError(f"{path} can't be read. {error}.", "Shorten it.") from error
     except (ValueError, KeyError, TypeError) as error:
         raise UsageError(problem, remedy) from error

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 _CURRENCY = re.compile(r"\[\$([^\]\[-]{0,40})(?:-[0-9A-Fa-f]+)?\]")
-_BRACKETS = re.compile(r"\[[^\]]*\]")
+_BRACKETS = re.compile(r"\[[^\[\]]*\]")
 _LITERAL = re.compile(r'"([^"]*)"|\\(.)|_.|\*.')
 _DIGITS = re.compile(r"([#0?](?:[#0?,]*[#0?])?)(?:\.([#0?]*))?(,*)")
 _MOST_DECIMALS = 30

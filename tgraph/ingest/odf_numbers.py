@@ -19,7 +19,7 @@ _STYLES = ("{*}list-style", "{*}outline-style")
 
 
 @dataclass(frozen=True, slots=True)
-class _Level:
+class _OutlineLevel:
     """How a level of a list is numbered: with how many of the levels above."""
 
     number_format: str
@@ -33,7 +33,7 @@ class OdfNumbers:
     """Computes the labels of items and headings in the order in which they stand."""
 
     def __init__(self, roots: Iterable[etree._Element]) -> None:
-        self._levels: dict[str, dict[int, _Level]] = {}
+        self._levels: dict[str, dict[int, _OutlineLevel]] = {}
         self._parents: dict[str, tuple[str, str | None]] = {}
         for root in roots:
             for style in root.iter(*_STYLES):
@@ -109,12 +109,12 @@ class OdfNumbers:
         return f"{shape.prefix}{'.'.join(numbers)}{shape.suffix}".strip()
 
 
-def _read_level(element: etree._Element) -> tuple[int, _Level]:
+def _read_level(element: etree._Element) -> tuple[int, _OutlineLevel]:
     def number(name: str) -> int:
         text = attribute_of(element, name)
         return int(text) if text.isascii() and text.isdigit() and len(text) < 7 else 1
 
-    return min(number("level"), _MOST_LEVELS), _Level(
+    return min(number("level"), _MOST_LEVELS), _OutlineLevel(
         attribute_of(element, "num-format"),
         attribute_of(element, "num-prefix"),
         attribute_of(element, "num-suffix"),

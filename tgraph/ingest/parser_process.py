@@ -51,7 +51,7 @@ def parse(place: Place, data: bytes, name: str, limits: FileLimits) -> FileConte
 
     Raises ``IngestError`` if the reader raises ``IngestError``, and if the process exceeds the
     limits or dies; another process then takes over. Calls from several threads queue."""
-    job = _Job(place, data, name, limits, most=_document_output(len(data), limits))
+    job = _ParseJob(place, data, name, limits, most=_document_output(len(data), limits))
     with _lock:
         try:
             return _attempt_parse(job)
@@ -71,7 +71,7 @@ def _document_output(size: int, limits: FileLimits) -> int:
     return min(limits.output_bytes, max(limits.small_output, limits.part_ratio * size))
 
 
-def _attempt_parse(job: _Job) -> FileContent:
+def _attempt_parse(job: _ParseJob) -> FileContent:
     try:
         contents = list(_find_process(job.limits).read(job, FileContent))
         if len(contents) != 1:
@@ -103,7 +103,7 @@ def read_items(
     most = max(limits.output_bytes, limits.items_ratio * size)
     process = _ParserProcess(limits.memory)
     try:
-        yield from process.read(_Job(place, source, name, limits, options, most), kind)
+        yield from process.read(_ParseJob(place, source, name, limits, options, most), kind)
     except _ParserDeathError as death:
         raise _given_up(name, death, limits) from None
     finally:
@@ -166,7 +166,7 @@ def _given_up(name: str, death: _ParserDeathError, limits: FileLimits) -> Ingest
 
 
 @dataclass(frozen=True, slots=True)
-class _Job:
+class _ParseJob:
     """What the process is to read: bytes, or a file that it opens; ``most`` bounds the bytes of
     the items."""
 
@@ -211,7 +211,7 @@ class _ParserProcess:
         is_own = self._owner == os.getpid() and self._process.poll() is None
         return is_own and self._memory == limits.memory
 
-    def read(self, job: _Job, kind: type[T]) -> Iterator[T]:
+    def read(self, job: _ParseJob, kind: type[T]) -> Iterator[T]:
         """Yield the items of a job; raise ``IngestError`` or ``_ParserDeathError``."""
         from pydantic import TypeAdapter
 
@@ -248,7 +248,7 @@ class _ParserProcess:
         finally:
             timer.cancel()
 
-    def _send_job(self, job: _Job) -> None:
+    def _send_job(self, job: _ParseJob) -> None:
         assert self._process.stdin is not None
         for part in (job.write(), job.data):
             _send_part(self._process.stdin, part)
@@ -258,11 +258,13 @@ class _ParserProcess:
         tag = self._process.stdout.read(1)
         return tag, _receive_part(self._process.stdout, most if tag == _ITEMS else _SMALL)
 
-    def _failure(self, part: bytes, job: _Job, late: threading.Event, at_first: bool) -> Exception:
+    def _failure(
+        self, part: bytes, job: _ParseJob, late: threading.Event, at_first: bool
+    ) -> Exception:
         from pydantic import TypeAdapter
 
         try:
-            failure = TypeAdapter(_Failure).validate_json(part)
+            failure = TypeAdapter(_ParseFailure).validate_json(part)
         except ValueError:
             return self._death("gave back no content", late, at_first)
         if failure.starved:
@@ -294,7 +296,7 @@ class _ParserProcess:
 
 
 @dataclass(frozen=True, slots=True)
-class _Failure:
+class _ParseFailure:
     starved: bool = False
     message: str = ""
     remedy: str = ""
@@ -339,12 +341,12 @@ def main() -> None:
         try:
             _answer_job(job, limits, replies)
         except MemoryError:
-            _send_failure(replies, _Failure(starved=True))
+            _send_failure(replies, _ParseFailure(starved=True))
         except IngestError as error:
-            _send_failure(replies, _Failure(_is_starved(error), error.message, error.remedy))
+            _send_failure(replies, _ParseFailure(_is_starved(error), error.message, error.remedy))
         except Exception as error:  # of a library, which may fail in any way
             reason = f"It can't be read: {type(error).__name__}: {error_reason(error)}."
-            _send_failure(replies, _Failure(_is_starved(error), reason))
+            _send_failure(replies, _ParseFailure(_is_starved(error), reason))
 
 
 def _answer_job(job: Mapping[str, Any], limits: FileLimits, replies: IO[bytes]) -> None:
@@ -392,7 +394,7 @@ def _send_batch(replies: IO[bytes], pending: list[bytes], limits: FileLimits) ->
     limit_time(limits.seconds)
 
 
-def _send_failure(replies: IO[bytes], failure: _Failure) -> None:
+def _send_failure(replies: IO[bytes], failure: _ParseFailure) -> None:
     _send_tagged(replies, _FAILURE, json.dumps(asdict(failure)).encode())
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pyoxigraph import Quad, RdfFormat, parse
 
 from tgraph.errors import IngestError
-from tgraph.foreign_bytes import DEEPEST, TooLargeError, check_nesting
+from tgraph.foreign_bytes import DEEPEST, OversizeError, check_nesting
 from tgraph.ingest.base import FileLimits, error_reason, storable
 
 PLACE = (__name__, "read_statements")
@@ -35,7 +35,7 @@ def check_depth(data: bytes, name: str, syntax: RdfFormat) -> None:
     if syntax == RdfFormat.JSON_LD:
         try:
             check_nesting(data)
-        except TooLargeError as error:
+        except OversizeError as error:
             raise too_deep(name, str(error)) from None
 
 

@@ -33,7 +33,7 @@ from pyoxigraph import (
 
 from tgraph import vocabulary as v
 from tgraph.errors import EndpointError, QueryError, UsageError
-from tgraph.foreign_bytes import DEEPEST, TooLargeError, check_nesting
+from tgraph.foreign_bytes import DEEPEST, OversizeError, check_nesting
 from tgraph.settings import PublishSettings
 from tgraph.store.base import Graph, Results, Subject, Term
 from tgraph.store.statements import to_bytes
@@ -200,7 +200,7 @@ class SparqlEndpoint:
         if answer.count(_TERM_TYPE) > DEEPEST:
             try:
                 check_nesting(answer)
-            except TooLargeError as error:
+            except OversizeError as error:
                 raise EndpointError(f"The answer of {url} is no result: {error}.") from None
         return answer
 

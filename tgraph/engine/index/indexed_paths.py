@@ -135,8 +135,12 @@ class IndexedPaths:
 
 def existing_folders(paths: Iterable[str]) -> list[str]:
     """Return the paths that are folders, each place once."""
-    folders = {_place_of(path): path for path in reversed(list(paths)) if Path(path).is_dir()}
+    folders = {_place_of(path): path for path in reversed(list(paths)) if _is_folder(path)}
     return list(reversed(folders.values()))
+
+
+def _is_folder(path: str) -> bool:
+    return os.path.isdir(path)  # noqa: PTH112  (a folder that may not be read is no error)
 
 
 def _place_of(path: str) -> str:

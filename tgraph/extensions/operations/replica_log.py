@@ -25,7 +25,7 @@ from pyoxigraph import NamedNode
 from tgraph import vocabulary as v
 from tgraph.errors import UsageError, VerificationError
 from tgraph.extensions.operations.replica_storage import AGAIN, LOG, Storage
-from tgraph.foreign_bytes import TooLargeError, parse_json, unpack_lines
+from tgraph.foreign_bytes import OversizeError, parse_json, unpack_lines
 from tgraph.record.bundle import kind_of_journal
 from tgraph.record.chain import GENESIS
 from tgraph.store.base import Store, match_record
@@ -200,7 +200,7 @@ def read_segment(storage: Storage, after: Position) -> tuple[Position, LogSegmen
         AttributeError,
     ) as error:
         why = (
-            f"it can't be read: {error}" if isinstance(error, TooLargeError) else "it can't be read"
+            f"it can't be read: {error}" if isinstance(error, OversizeError) else "it can't be read"
         )
         raise altered_segment(storage, number, why) from error
     if position != (number, after.hash, after.epoch):

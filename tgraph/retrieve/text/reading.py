@@ -6,10 +6,8 @@ documents answer at all. Whole texts are ranked by their passages."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from operator import mul
 from typing import NamedTuple
 
 from tgraph.ingest.sentences import CharacterRange, sentences
@@ -31,6 +29,12 @@ from tgraph.retrieve.text.question_analysis import (
 from tgraph.retrieve.text.rival_answers import find_rival
 from tgraph.retrieve.text.row_answers import answer_of_row
 from tgraph.retrieve.text.sentence_ranking import SentencePlace, place_of
+from tgraph.retrieve.text.sentence_readings import (
+    Features,
+    SentenceReading,
+    compute_logit,
+    logit_probability,
+)
 from tgraph.retrieve.text.short_answers import short_answer_features
 
 MOST_READ = 10
@@ -41,9 +45,6 @@ MOST_RANKED = 40
 
 LONGEST = 450
 """Characters of a passage, unless one sentence is longer."""
-
-WEIGHTS = load_weights("reading")
-"""The bias, then what each of ``Features`` counts."""
 
 CONFIDENCE = load_weights("confidence")
 """The bias, then what each of ``JudgementFeatures`` counts."""
@@ -79,7 +80,7 @@ def rank_by_relevance(
     for (place, _), reading in zip(parts, readings, strict=True):
         best[place] = max(reading.relevance, best.get(place, reading.relevance))
     order = sorted(best, key=lambda place: (-best[place], place))
-    return [(place, _logit_probability(best[place])) for place in order]
+    return [(place, logit_probability(best[place])) for place in order]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,28 +106,6 @@ class _PagePassage:
         return self.starts[first], self.ends[last]
 
 
-class Features(NamedTuple):
-    """Features predicting whether a sentence answers.
-
-    ``ranked`` is the ranking score, ``span`` the logit of the likeliest answer within the
-    sentence and ``relevance`` the passage logit, both bounded; ``behind`` is the lead of the
-    best passage span, ``missing`` the weight share of question words absent from passage and
-    headings, ``rarest`` the highest weight among absent words; ``bridged`` is 1 for passages
-    joined from bridge places."""
-
-    ranked: float
-    span: float
-    relevance: float
-    behind: float
-    missing: float
-    rarest: float
-    bridged: float = 0.0
-
-    @property
-    def logit(self) -> float:
-        return _compute_logit(WEIGHTS, self)
-
-
 class JudgementFeatures(NamedTuple):
     """Features predicting whether the documents answer at all.
 
@@ -139,31 +118,7 @@ class JudgementFeatures(NamedTuple):
 
     @property
     def probability(self) -> float:
-        return _logit_probability(_compute_logit(CONFIDENCE, self))
-
-
-@dataclass(frozen=True, slots=True)
-class SentenceReading:
-    """A sentence reading: features, likeliest answer, absent question terms.
-
-    ``lacking`` holds question terms absent from the passage; ``authority`` is the document
-    authority."""
-
-    evidence: Evidence
-    features: Features
-    answer: str
-    lacking: tuple[str, ...]
-    authority: float = 1.0
-
-    @property
-    def probability(self) -> float:
-        """The answer probability multiplied by document authority."""
-        return _logit_probability(self.features.logit) * self.authority
-
-    @property
-    def likelihood(self) -> float:
-        """The unbounded sort key, ordering readings as ``probability`` does."""
-        return self.features.logit + (math.log(self.authority) if self.authority else -math.inf)
+        return logit_probability(compute_logit(CONFIDENCE, self))
 
 
 def read_candidates(
@@ -499,16 +454,6 @@ def _apply_readings(
         evidence=rated_evidence,
         reasons=(why, *candidate.reasons),
     )
-
-
-def _compute_logit(weights_: Sequence[float], features: Sequence[float]) -> float:
-    """Return the logit: bias plus weighted features."""
-    bias, *counts = weights_
-    return float(bias + sum(map(mul, counts, features)))
-
-
-def _logit_probability(logit: float) -> float:
-    return round(1 / (1 + math.exp(-max(-60.0, min(60.0, logit)))), 6)
 
 
 _BOUND = 12.0

@@ -12,7 +12,7 @@ from tgraph.retrieve.text.lexical import words
 from tgraph.retrieve.text.question_analysis import AnalysedQuestion
 
 if TYPE_CHECKING:
-    from tgraph.retrieve.text.reading import SentenceReading
+    from tgraph.retrieve.text.sentence_readings import SentenceReading
 
 _EXACT = frozenset({"number", "time", *MEASURES})
 _DIGITS = re.compile(r"\d[\d,.]*")

@@ -11,7 +11,7 @@ from tgraph.resources import load_weights
 from tgraph.retrieve.text.question_analysis import AnalysedQuestion
 
 if TYPE_CHECKING:
-    from tgraph.retrieve.text.reading import SentenceReading
+    from tgraph.retrieve.text.sentence_readings import SentenceReading
 
 WEIGHTS = load_weights("short_answer")
 """The bias, then what each of ``ShortAnswerFeatures`` counts."""

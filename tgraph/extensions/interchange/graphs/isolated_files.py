@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from tgraph.errors import IngestError
-from tgraph.foreign_bytes import TooLargeError, is_gzip, parse_json, unpack_gzip
+from tgraph.foreign_bytes import OversizeError, is_gzip, parse_json, unpack_gzip
 from tgraph.ingest.base import FileLimits, error_reason
 from tgraph.ingest.parser_process import read_items
 
@@ -106,7 +106,7 @@ def json_rows(file: BinaryIO, name: str, limits: FileLimits) -> Iterator[JsonRow
     data = file.read()
     try:
         content = parse_json(data, limits.memory)
-    except TooLargeError as error:
+    except OversizeError as error:
         remedy = "Split it, or set ingest.memory_mb higher if you trust the file."
         raise IngestError(name, f"{error}, the limit.", remedy) from None
     except (ValueError, RecursionError) as error:
@@ -145,7 +145,7 @@ def unpack_graph(content: bytes, name: str, limits: FileLimits) -> bytes:
         return content
     try:
         return unpack_gzip(content, limits.unpacked_bytes, limits.part_ratio)
-    except TooLargeError as error:
+    except OversizeError as error:
         raise IngestError(name, f"{error}.", "Unpack it first if you trust it.") from None
     except ValueError as error:
         raise IngestError(name, f"{error}.") from None

@@ -12,7 +12,7 @@ from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
 from tgraph.errors import UsageError
 from tgraph.extensions.lab.evaluation.metrics import ContextText, EvaluationItem, Matrix
-from tgraph.foreign_bytes import TooLargeError, check_file_size, parse_json
+from tgraph.foreign_bytes import OversizeError, check_file_size, parse_json
 
 SHAPE = "See docs/howto/evaluate.md for the formats."
 _LISTS = ("results", "questions", "question")
@@ -85,7 +85,7 @@ def read_items(path: Path, *, answered: bool = True) -> list[EvaluationItem]:
     try:
         check_file_size(path, _LARGEST)
         text = path.read_text("utf-8-sig")
-    except TooLargeError as error:
+    except OversizeError as error:
         raise UsageError(f"{path} can't be read. {error}.", "Split it.") from error
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} can't be read: {error}.") from error

@@ -1,0 +1,72 @@
+"""What a reader makes of a sentence: features, the likeliest answer, the probability to answer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import mul
+from typing import NamedTuple
+
+from tgraph.model import Evidence
+from tgraph.resources import load_weights
+
+WEIGHTS = load_weights("reading")
+"""The bias, then what each of ``Features`` counts."""
+
+
+class Features(NamedTuple):
+    """Features predicting whether a sentence answers.
+
+    ``ranked`` is the ranking score, ``span`` the logit of the likeliest answer within the
+    sentence and ``relevance`` the passage logit, both bounded; ``behind`` is the lead of the
+    best passage span, ``missing`` the weight share of question words absent from passage and
+    headings, ``rarest`` the highest weight among absent words; ``bridged`` is 1 for passages
+    joined from bridge places."""
+
+    ranked: float
+    span: float
+    relevance: float
+    behind: float
+    missing: float
+    rarest: float
+    bridged: float = 0.0
+
+    @property
+    def logit(self) -> float:
+        return compute_logit(WEIGHTS, self)
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceReading:
+    """A sentence reading: features, likeliest answer, absent question terms.
+
+    ``lacking`` holds question terms absent from the passage; ``authority`` is the document
+    authority."""
+
+    evidence: Evidence
+    features: Features
+    answer: str
+    lacking: tuple[str, ...]
+    authority: float = 1.0
+
+    @property
+    def probability(self) -> float:
+        """The answer probability multiplied by document authority."""
+        return logit_probability(self.features.logit) * self.authority
+
+    @property
+    def likelihood(self) -> float:
+        """The unbounded sort key, ordering readings as ``probability`` does."""
+        return self.features.logit + (math.log(self.authority) if self.authority else -math.inf)
+
+
+def compute_logit(weights_: Sequence[float], features: Sequence[float]) -> float:
+    """Return the logit: bias plus weighted features."""
+    bias, *counts = weights_
+    return float(bias + sum(map(mul, counts, features)))
+
+
+def logit_probability(logit: float) -> float:
+    """Return the probability of a logit."""
+    return round(1 / (1 + math.exp(-max(-60.0, min(60.0, logit)))), 6)
