@@ -92,7 +92,7 @@ def unpack_blocks(content: bytes) -> Iterator[bytes]:
 
 
 def check_nesting(content: bytes, deepest: int = DEEPEST) -> None:
-    """Raise ``OversizeError`` where JSON has more brackets in each other than are read.
+    """Raise ``OversizeError`` for JSON whose brackets are nested deeper than ``deepest``.
 
     Takes linear time and no stack, whatever the bytes are."""
     if content.count(b"[") + content.count(b"{") <= deepest:

@@ -55,14 +55,14 @@ def explained_shortages() -> Iterator[None]:
         raise shortage from error
 
 
-def _has(*signs: str, codes: frozenset[int] = frozenset()) -> _Sign:
+def _match_signs(*signs: str, codes: frozenset[int] = frozenset()) -> _Sign:
     lowered = tuple(sign.lower() for sign in signs)
     return lambda error, text, code: code in codes or any(s in text.lower() for s in lowered)
 
 
 def _is_memory(error: BaseException, text: str, code: int | None) -> bool:
     signs = "bad_alloc", "cannot allocate memory", "failed to map segment"
-    has_sign = _has(*signs, codes=frozenset({errno.ENOMEM}))
+    has_sign = _match_signs(*signs, codes=frozenset({errno.ENOMEM}))
     return isinstance(error, MemoryError) or has_sign(error, text, code)
 
 
@@ -113,15 +113,19 @@ def _failing_disk() -> StoreError:
 
 _SHORTAGES: tuple[tuple[_Sign, Callable[[], TgraphError]], ...] = (
     (
-        _has("no space left", "quota exceeded", "file too large", "disk is full", codes=_FULL),
+        _match_signs(
+            "no space left", "quota exceeded", "file too large", "disk is full", codes=_FULL
+        ),
         _full_disk,
     ),
     (
-        _has("read-only file system", "permission denied", "readonly database", codes=_FORBIDDEN),
+        _match_signs(
+            "read-only file system", "permission denied", "readonly database", codes=_FORBIDDEN
+        ),
         _forbidden,
     ),
     (
-        _has(
+        _match_signs(
             "too many open files",
             "descriptors for non-rocksdb usage",
             codes=frozenset({errno.EMFILE, errno.ENFILE}),
@@ -130,14 +134,17 @@ _SHORTAGES: tuple[tuple[_Sign, Callable[[], TgraphError]], ...] = (
     ),
     (_is_memory, _memory),
     (
-        _has(
+        _match_signs(
             "can't start new thread",
             "resource temporarily unavailable",
             codes=frozenset({errno.EAGAIN}),
         ),
         _threads,
     ),
-    (_has("disk i/o error", "input/output error", codes=frozenset({errno.EIO})), _failing_disk),
+    (
+        _match_signs("disk i/o error", "input/output error", codes=frozenset({errno.EIO})),
+        _failing_disk,
+    ),
 )
 
 

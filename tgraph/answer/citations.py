@@ -122,14 +122,18 @@ def well_cited(sentence: Sentence, context: Context) -> Sentence:
     return replace(sentence, text=_in_words(sentence, context), citations=tuple(with_kinds))
 
 
+def quoting_citations(sentence: Sentence) -> list[Citation]:
+    """Return the citations whose quote is the whole sentence."""
+    sentence_text = collapse_whitespace(sentence.text)
+    return [c for c in sentence.citations if collapse_whitespace(c.quote) == sentence_text]
+
+
 def _in_words(sentence: Sentence, context: Context) -> str:
     """Return the sentence text; for a quote of graph lines, return the statement in words."""
-    sentence_text = collapse_whitespace(sentence.text)
-    quoted = (
-        cited for cited in sentence.citations if collapse_whitespace(cited.quote) == sentence_text
-    )
     readings = (
-        read_place_text(cited, context) for cited in quoted if context.texts.is_graph(cited.chunk)
+        read_place_text(cited, context)
+        for cited in quoting_citations(sentence)
+        if context.texts.is_graph(cited.chunk)
     )
     return next(readings, sentence.text)
 
@@ -146,9 +150,8 @@ def set_apart(sentence: Sentence, before: Sequence[Sentence]) -> Sentence:
 
 def _find_code_quote(sentence: Sentence) -> str | None:
     """Return the code block quoted by the sentence, or None."""
-    sentence_text = collapse_whitespace(sentence.text)
-    quotes = (c.quote for c in sentence.citations if c.segment_kind == "code")
-    return next((quote for quote in quotes if collapse_whitespace(quote) == sentence_text), None)
+    quotes = (c.quote for c in quoting_citations(sentence) if c.segment_kind == "code")
+    return next(quotes, None)
 
 
 def _cited_places(draft: Draft, selected: Selected) -> Sequence[Evidence]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection
 from dataclasses import replace
 
+from tgraph.answer.citations import quoting_citations
 from tgraph.ingest.sentences import CharacterRange, sentences
 from tgraph.model import Citation, Sentence
 from tgraph.rendering import collapse_whitespace
@@ -29,10 +30,9 @@ def shorten_sentence(
     Every citation that the sentence quotes is cut alike, so that offsets and quote are those of
     the shown words. Sentences that are no quote, code and rows of tables stay whole. ``asked`` are
     terms of the question."""
-    whole = collapse_whitespace(sentence.text)
     if len(sentence.text) <= longest:
         return sentence
-    quoting = [c for c in sentence.citations if collapse_whitespace(c.quote) == whole]
+    quoting = quoting_citations(sentence)
     if not quoting or any(citation.segment_kind in _UNCUT for citation in quoting):
         return sentence
     cut = [_cut_citation(citation, answer, asked, longest) for citation in quoting]

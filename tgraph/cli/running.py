@@ -109,9 +109,9 @@ def tell_failure(error: Exception) -> int:
         import traceback
 
         traceback.print_exception(error)
-    print_message(f"Error: {_error_sentence(error)}")
-    shortage = explain_shortage(error)
-    return shortage.exit_code if shortage else 1
+    known = explain_shortage(error)
+    print_message(f"Error: {known or _describe_unexpected(error)}")
+    return known.exit_code if known else 1
 
 
 def choose_exit_code(codes: Iterable[int]) -> int:
@@ -121,11 +121,7 @@ def choose_exit_code(codes: Iterable[int]) -> int:
     return failures[0] if failures else 0
 
 
-def _error_sentence(error: Exception) -> str:
-    if isinstance(error, TgraphError):
-        return str(error)
-    if shortage := explain_shortage(error):
-        return str(shortage)
+def _describe_unexpected(error: Exception) -> str:
     error_text = mask_urls(" ".join(f"{type(error).__name__}: {error}".split()))
     return f"Unexpected error: {error_text}. --debug shows the traceback."
 

@@ -149,8 +149,8 @@ def _read_numerals(text: str, occupied: bytearray) -> Iterator[FoundLiteral]:
 
 
 def _read_numeral(numeral: Numeral, text: str) -> Literal | None:
-    """Return a number without a unit: typed where it is one value, as written where it is near
-    one."""
+    """Return a number without a unit: a typed literal of an exact value, or the written text of an
+    approximate value."""
     if not numeral.is_exact:
         return Literal(text[numeral.start : numeral.end])
     value = numeral.low

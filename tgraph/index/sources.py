@@ -34,6 +34,15 @@ def source_value(store: Store, subject: str, predicate: NamedNode) -> Term | Non
     return next((quad.object for quad in quads), None)
 
 
+def read_document_dates(store: Store, document: str) -> Iterator[str]:
+    """Yield the document's own dates as texts: as understood first, then as the metadata have
+    them."""
+    for predicate in v.tg("calendarDate"), v.dcterms("date"):
+        for quad in store.match(NamedNode(document), predicate, None, v.SOURCE_GRAPH):
+            if isinstance(quad.object, Literal):
+                yield quad.object.value
+
+
 def text_value(store: Store, subject: str, predicate: NamedNode) -> str:
     """Return a property's text (or the referenced IRI); empty if missing."""
     term = source_value(store, subject, predicate)

@@ -20,7 +20,7 @@ _STYLES = ("{*}list-style", "{*}outline-style")
 
 @dataclass(frozen=True, slots=True)
 class _OutlineLevel:
-    """How a level of a list is numbered: with how many of the levels above."""
+    """The number format of a list level; ``shown`` counts the levels whose numbers are written."""
 
     number_format: str
     prefix: str

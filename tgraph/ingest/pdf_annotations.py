@@ -16,8 +16,8 @@ _HIDDEN = raw.FPDF_ANNOT_FLAG_HIDDEN | raw.FPDF_ANNOT_FLAG_NOVIEW
 
 
 def open_page(document: Any, index: int) -> Any:
-    """Return a page with the text of its form fields and notes as part of the page, which it is
-    for who looks at it."""
+    """Return a page whose form fields and visible notes are part of the page's text, as readers
+    of the page see the text."""
     page = document[index]
     if raw.FPDFPage_GetAnnotCount(page) <= 0:
         return page

@@ -29,7 +29,7 @@ def _lines_of(item: Line | TableGrid) -> Iterator[Line]:
 
 def _find_labels(item: Line | TableGrid, texts: Sequence[Line | TableGrid]) -> Iterator[Line]:
     if isinstance(item, Line):
-        if _is_short(item) and any(_is_beside(item, other) for other in texts):
+        if _is_short(item) and any(_shares_line(item, other) for other in texts):
             yield item
         return
     cells = [cell for row in item.rows for cell in row]
@@ -42,6 +42,6 @@ def _is_short(line: Line) -> bool:
     return len(line.text.split()) <= _MOST_WORDS
 
 
-def _is_beside(line: Line, other: Line | TableGrid) -> bool:
+def _shares_line(line: Line, other: Line | TableGrid) -> bool:
     shared = min(line.bottom, other.bottom) - max(line.top, other.top)
     return other is not line and shared > 0.5 * (line.bottom - line.top)

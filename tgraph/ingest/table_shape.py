@@ -24,9 +24,9 @@ _SENTENCE_ENDS = (".", "!", "?", "。")
 
 
 class MergedLine(list[str]):
-    """The cells of a line some of whose cells take several columns or lines: the text of each
-    stands in its first column, and in ``spread`` in all of them; ``is_covered`` says whether one
-    of them begins above."""
+    """The cells of a line with merged cells: the text of a merged cell stands in the first column
+    of the cell, and in ``spread`` in every column; ``is_covered`` tells whether a merged cell
+    begins in a line above."""
 
     def __init__(self, cells: Line, spread: Line, *, is_covered: bool = False) -> None:
         super().__init__(cells)
@@ -63,7 +63,7 @@ def find_tables(grid: Sequence[Line]) -> list[Table]:
             continue
         before = tables[-1] if tables else None
         titles = [*waiting, *above]
-        if before is not None and _goes_on(before, titles, lines):
+        if before is not None and _continues_table(before, titles, lines):
             before.rows.extend([*([title] for title in titles), *lines])
             waiting = []
             continue
@@ -162,7 +162,7 @@ def _read_table(titles: list[str], lines: list[Line]) -> Table:
     return Table(list(titles), heads, distinct_names(names), rows)
 
 
-def _goes_on(table: Table, titles: Sequence[str], lines: list[Line]) -> bool:
+def _continues_table(table: Table, titles: Sequence[str], lines: list[Line]) -> bool:
     """Return whether lines below an empty line are rows of the table above it, where a title
     stands above them the rows of a section of it."""
     width = max(len(_trim(line)) for line in (table.rows or table.heads)[:_ROWS_JUDGED])

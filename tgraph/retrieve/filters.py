@@ -13,7 +13,12 @@ from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.errors import UsageError, nearest_names
-from tgraph.index.sources import Texts, chunks_of_document, page_of_chunk
+from tgraph.index.sources import (
+    Texts,
+    chunks_of_document,
+    page_of_chunk,
+    read_document_dates,
+)
 from tgraph.ingest.document_dates import DateRange, parse_date_span
 from tgraph.store.base import Graph, Store, text_of
 
@@ -189,11 +194,9 @@ def _document_days(store: Store, document: str, accessions: Sequence[NamedNode])
 
     Graphs from before calendar dates were recorded have the text alone; of these ISO dates count,
     as they did then, so that recorded sessions replay."""
-    node = NamedNode(document)
-    for predicate in v.tg("calendarDate"), v.dcterms("date"):
-        for date_text in _read_texts(store, node, predicate):
-            if days := parse_date_span(date_text):
-                return days
+    for date_text in read_document_dates(store, document):
+        if days := parse_date_span(date_text):
+            return days
     accession_times = [
         t for a in accessions for t in _read_texts(store, a, v.prov("generatedAtTime"))
     ]

@@ -134,7 +134,8 @@ def match_record(
 
 
 def read_literal(store: Store, subject: NamedNode, predicate: NamedNode) -> str:
-    """Return a literal that is said of a subject: of what is reserved by the record, if it does."""
+    """Return a subject's literal: for reserved subjects from the record first, for others from
+    knowledge first; "" without a literal."""
     recorded = match_record(store, subject, predicate)
     known = store.match(subject, predicate, None, v.KNOWLEDGE_GRAPH)
     order = (recorded, known) if v.is_reserved(subject.value) else (known, recorded)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from pyoxigraph import Literal
-
-from tgraph import vocabulary as v
-from tgraph.index.sources import source_value
+from tgraph.index.sources import read_document_dates
 from tgraph.ingest.document_dates import parse_date_span
 from tgraph.model import Evidence, Judgement, Note
 from tgraph.rendering import collapse_whitespace
@@ -47,8 +44,5 @@ def _compare_standing(first: Evidence, second: Evidence, context: Context) -> st
 
 def _read_date(place: Evidence, context: Context) -> str:
     """Return the document's own date as YYYY, YYYY-MM or YYYY-MM-DD; "" without a date."""
-    for predicate in v.tg("calendarDate"), v.dcterms("date"):
-        value = source_value(context.store, place.document, predicate)
-        if isinstance(value, Literal) and parse_date_span(value.value):
-            return value.value
-    return ""
+    dates = read_document_dates(context.store, place.document)
+    return next((date for date in dates if parse_date_span(date)), "")

@@ -222,18 +222,17 @@ class QuestionRun:
         record, synthesiser = self._record, self._method.synthesiser
         notes = Notes()
         sentences: list[Sentence] = []
-        quotes_only = synthesiser.agent.kind != "model"
         with record.step("Synthesising", synthesiser.agent, [record.selection_iri]) as step:
             for draft in synthesiser.synthesise(question, selection, notes, record.call):
                 sentence = cite_places(with_grounds(draft, self._context), record.uuid)
-                if quotes_only and self._bearers.is_about_others(sentence):
+                if self._is_quoting and self._bearers.is_about_others(sentence):
                     notes.drop(OTHER_BEARER)
                     if not sentences:  # the best answer is another's: the rest is none
                         self._others_answer.append(sentence)
                         break
                     continue
                 sentence = well_cited(sentence, self._context)
-                if quotes_only and record.wording >= THIRD_WORDING:
+                if self._judges_quotes:
                     sentence = self._shorten_quote(question, selection, sentence)
                 sentence = set_apart(sentence, sentences)
                 if not sentences:
@@ -261,9 +260,10 @@ class QuestionRun:
     ) -> Answer:
         record, language = self._record, self._context.settings.answer.language
         asked = term_set(question.text)
-        text = no_evidence(question.text, language)
         if sentences:
             text = self._introduction(question, selection) + join_sentences(sentences)
+        else:
+            text = no_evidence(question.text, language)
         missing = (Note(f"Nothing found on: {words}.", (), ()) for words in notes.missing)
         least = self._context.settings.answer.least_confidence
         doubts = tuple(_disagreement_notes(selection, sentences, least, self._context))
@@ -310,18 +310,23 @@ class QuestionRun:
         self, selection: Selection, sentences: Sequence[Sentence]
     ) -> Note | None:
         """Return a note where two documents answer differently; a model tells that itself."""
-        is_quoted = sentences and self._method.synthesiser.agent.kind != "model"
-        if not is_quoted or self._record.wording < THIRD_WORDING:
+        if not sentences or not self._judges_quotes:
             return None
         return describe_conflict(selection.judgement, self._context)
 
+    @property
+    def _is_quoting(self) -> bool:
+        """Whether answers are quotes: a model writes in words of its own."""
+        return self._method.synthesiser.agent.kind != "model"
+
+    @property
+    def _judges_quotes(self) -> bool:
+        """Whether quotes are cut, compared and given a verdict, as since the third wording."""
+        return self._is_quoting and self._record.wording >= THIRD_WORDING
+
     def _is_uncertain(self, selection: Selection) -> bool:
         """Whether quoted sentences may not answer; a model judges that for itself."""
-        return (
-            self._record.wording >= THIRD_WORDING
-            and self._method.synthesiser.agent.kind != "model"
-            and is_uncertain(selection, self._context.settings.answer)
-        )
+        return self._judges_quotes and is_uncertain(selection, self._context.settings.answer)
 
     def _introduction(self, question: Question, selection: Selection) -> str:
         """The words before the sentences of an answer."""
@@ -354,7 +359,7 @@ class QuestionRun:
         elif self._others_answer:
             texts = self._bearers.describe(self._others_answer, "what comes nearest")
             yield from (Note(text, (), ()) for text in texts)
-        elif self._method.synthesiser.agent.kind != "model":
+        elif self._is_quoting:
             text = describe_language_gap(question.text, self._context)
             yield from (Note(text, (), ()),) if text else ()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tgraph.answer.citations import quoting_citations
 from tgraph.model import AnswerJudgement, Judgement, Selection, Sentence
 from tgraph.rendering import collapse_whitespace
 from tgraph.resources import load_tables
@@ -70,10 +71,6 @@ def _is_stated(judgement: Judgement, sentences: Sequence[Sentence]) -> bool:
     place = judgement.place.iri if judgement.place else None
     return any(
         words in collapse_whitespace(sentence.text)
-        or any(
-            c.evidence == place
-            and collapse_whitespace(c.quote) == collapse_whitespace(sentence.text)
-            for c in sentence.citations
-        )
+        or any(citation.evidence == place for citation in quoting_citations(sentence))
         for sentence in sentences
     )

@@ -77,7 +77,7 @@ _SAVED_FOLDERS = ("store", "vectors", "librarian", "journals")
 
 
 class _BackupFormat(BaseModel):
-    """What every list says, also one of a newer tgraph."""
+    """The format number of a backup's list, which lists of newer versions have too."""
 
     format: StrictInt = Field(ge=1)
 

@@ -344,7 +344,7 @@ async def _interrupt(process: asyncio.subprocess.Process) -> None:
 
 
 async def _end_process(process: asyncio.subprocess.Process) -> None:
-    """Interrupt a process, and kill it with those it started where it goes on."""
+    """Interrupt a process; kill the process and its children if the process does not end."""
     interrupting = asyncio.create_task(_interrupt(process))
     try:
         async with asyncio.timeout(_LAST):

@@ -59,7 +59,7 @@ class Serving:
 
 
 class _Server(uvicorn.Server):
-    """A server that says to its work that it stops, and ends in time whatever goes on."""
+    """A server that tells running work to stop, and ends the process within a bounded time."""
 
     def __init__(self, config: uvicorn.Config, service: Service) -> None:
         super().__init__(config)

@@ -52,7 +52,7 @@ class SignIns:
 
     def find(self, session: str) -> Access | None:
         """Return the access of a session's token, or None where either has ended."""
-        sign_in = self._read(self._path(session))
+        sign_in = self._read_session(self._path(session))
         if sign_in is None or sign_in.has_ended:
             return None
         return self._tokens.find_by_hash(sign_in.token)
@@ -64,7 +64,7 @@ class SignIns:
     def _path(self, session: str) -> Path:
         return self._folder / f"{token_hash(session)}.json"
 
-    def _read(self, path: Path) -> _StoredSession | None:
+    def _read_session(self, path: Path) -> _StoredSession | None:
         values = read_json(path)
         with suppress(TypeError):
             return None if values is None else _StoredSession(**values)
@@ -76,7 +76,7 @@ class SignIns:
         for path in self._folder.iterdir():
             if not _NAME.fullmatch(path.stem):
                 continue
-            sign_in = self._read(path)
+            sign_in = self._read_session(path)
             if sign_in is None or sign_in.has_ended:
                 path.unlink(missing_ok=True)
             elif sign_in.token == token:

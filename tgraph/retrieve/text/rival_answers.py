@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from tgraph.resources import word_list
 from tgraph.retrieve.text.answer_type import MEASURES
 from tgraph.retrieve.text.lexical import words
 from tgraph.retrieve.text.question_analysis import AnalysedQuestion
-
-if TYPE_CHECKING:
-    from tgraph.retrieve.text.sentence_readings import SentenceReading
+from tgraph.retrieve.text.sentence_readings import SentenceReading
 
 _EXACT = frozenset({"number", "time", *MEASURES})
 _DIGITS = re.compile(r"\d[\d,.]*")

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from operator import mul
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tgraph.resources import load_weights
 from tgraph.retrieve.text.question_analysis import AnalysedQuestion
-
-if TYPE_CHECKING:
-    from tgraph.retrieve.text.sentence_readings import SentenceReading
+from tgraph.retrieve.text.sentence_readings import (
+    SentenceReading,
+    compute_logit,
+    logit_probability,
+)
 
 WEIGHTS = load_weights("short_answer")
 """The bias, then what each of ``ShortAnswerFeatures`` counts."""
@@ -34,9 +34,7 @@ class ShortAnswerFeatures(NamedTuple):
     @property
     def probability(self) -> float:
         """The probability that the short answer is right."""
-        bias, *weights = WEIGHTS
-        logit = bias + sum(map(mul, weights, self))
-        return round(1 / (1 + math.exp(-max(-60.0, min(60.0, logit)))), 6)
+        return logit_probability(compute_logit(WEIGHTS, self))
 
 
 def short_answer_features(
@@ -45,13 +43,15 @@ def short_answer_features(
     """Return the features of the short answer of the likeliest reading; the likeliest reading comes
     first."""
     best, *others = readings
-    contrary = [reading for reading in others if not _is_same(inquiry, reading, best)]
+    contrary = [reading for reading in others if not _have_same_answer(inquiry, reading, best)]
     lead = best.likelihood - contrary[0].likelihood if contrary else _LARGEST_LEAD
     features = best.features
     return ShortAnswerFeatures(features.ranked, features.span, min(_LARGEST_LEAD, lead))
 
 
-def _is_same(inquiry: AnalysedQuestion, one: SentenceReading, other: SentenceReading) -> bool:
+def _have_same_answer(
+    inquiry: AnalysedQuestion, one: SentenceReading, other: SentenceReading
+) -> bool:
     """Return whether two readings give the same short answer, by the words in common."""
     own, others = (inquiry.lexicon.term_set(reading.answer) for reading in (one, other))
     return bool(own | others) and 2 * len(own & others) / (len(own) + len(others)) >= _SAME
