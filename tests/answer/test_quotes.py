@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from tests.support.examples import examples
 from tgraph.answer.quotes import find_answering_part, shorten_sentence
 from tgraph.model import Citation, SegmentKind, Sentence
-from tgraph.retrieve.text.lexical import term_set
+from tgraph.retrieve.text.lexical import Frequencies
+from tgraph.retrieve.text.question_analysis import AnalysedQuestion, analyse_question
 
 CHARGES = (
     "The fee for copies is as follows: (a) for paper copies fifteen (.15) cents a page; (b) for"
@@ -43,31 +44,42 @@ def quoting(text: str, kind: SegmentKind = "prose", start: int = 40) -> Sentence
     return Sentence(" ".join(text.split()), (cited,))
 
 
+def question(text: str) -> AnalysedQuestion:
+    return analyse_question(text, Frequencies(FEES.splitlines()))
+
+
+def test_the_clause_with_the_rarest_words_of_the_question_is_shown():
+    prose = "The office opens at nine.\nThe office is old.\nAsk for Mr. Pilbeam there."
+    asked = analyse_question("Is Mr. Pilbeam at the office?", Frequencies(prose.splitlines()))
+    start, end = find_answering_part(prose, "", asked, 30)
+    assert prose[start:end] == "Ask for Mr. Pilbeam there."
+
+
 @settings(max_examples=examples(60))
 @given(st.lists(PIECES, min_size=1, max_size=80).map(" ".join), st.integers(60, 200), st.data())
 def test_a_part_is_bounded_and_holds_the_answer(text: str, longest: int, data: st.DataObject):
     words = text.split()
     at = data.draw(st.integers(0, len(words) - 1))
     answer = words[at]
-    start, end = find_answering_part(text, answer, (), longest)
+    start, end = find_answering_part(text, answer, question(""), longest)
     assert 0 <= start < end <= len(text)
     assert end - start <= longest
     assert answer in text[start:end]
 
 
 def test_the_part_is_made_of_the_clauses_around_the_answer():
-    start, end = find_answering_part(FEES, "fifty cents", term_set("charge for ten copies"), 180)
+    start, end = find_answering_part(FEES, "fifty cents", question("charge for ten copies"), 180)
     assert FEES[start:end] == CHARGES
 
 
 def test_without_an_answer_the_clause_with_most_words_of_the_question_is_shown():
-    start, end = find_answering_part(FEES, "", term_set("certified copies"), 60)
+    start, end = find_answering_part(FEES, "", question("certified copies"), 60)
     assert "certified copies two dollars" in FEES[start:end]
 
 
 def test_citations_are_cut_with_the_words_that_are_shown():
     sentence = quoting(FEES)
-    short = shorten_sentence(sentence, "two dollars", frozenset(), 100)
+    short = shorten_sentence(sentence, "two dollars", question(""), 100)
     (citation,) = short.citations
     assert len(short.text) <= 100
     assert short.text == " ".join(citation.quote.split())
@@ -77,6 +89,6 @@ def test_citations_are_cut_with_the_words_that_are_shown():
 def test_code_rows_and_sentences_that_quote_nothing_stay_whole():
     kinds: tuple[SegmentKind, ...] = ("code", "row")
     for kind in kinds:
-        assert shorten_sentence(quoting(FEES, kind), "", (), 80) == quoting(FEES, kind)
+        assert shorten_sentence(quoting(FEES, kind), "", question(""), 80) == quoting(FEES, kind)
     said = Sentence(FEES, quoting("Another text.").citations)
-    assert shorten_sentence(said, "", (), 80) == said
+    assert shorten_sentence(said, "", question(""), 80) == said

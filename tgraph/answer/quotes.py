@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
 from dataclasses import replace
 
 from tgraph.answer.citations import quoting_citations
 from tgraph.ingest.sentences import CharacterRange, sentences
 from tgraph.model import Citation, Sentence
 from tgraph.rendering import collapse_whitespace
-from tgraph.retrieve.text.lexical import term_set
+from tgraph.retrieve.text.question_analysis import AnalysedQuestion
 
 _CLAUSE_END = re.compile(
     r"(?<=[;:])\s+|\n+|,\s+(?=(?:and|or|but|nor|yet|so|which|who|whose|where|while|provided|except"
@@ -23,28 +22,27 @@ _UNCUT = frozenset({"code", "row"})
 
 
 def shorten_sentence(
-    sentence: Sentence, answer: str, asked: Collection[str], longest: int
+    sentence: Sentence, answer: str, question: AnalysedQuestion, longest: int
 ) -> Sentence:
     """Return a quoting sentence with at most ``longest`` characters around what answers.
 
     Every citation that the sentence quotes is cut alike, so that offsets and quote are those of
-    the shown words. Sentences that are no quote, code and rows of tables stay whole. ``asked`` are
-    terms of the question."""
+    the shown words. Sentences that are no quote, code and rows of tables stay whole."""
     if len(sentence.text) <= longest:
         return sentence
     quoting = quoting_citations(sentence)
     if not quoting or any(citation.segment_kind in _UNCUT for citation in quoting):
         return sentence
-    cut = [_cut_citation(citation, answer, asked, longest) for citation in quoting]
+    cut = [_cut_citation(citation, answer, question, longest) for citation in quoting]
     text = collapse_whitespace(cut[0].quote)
     same = [citation for citation in cut if collapse_whitespace(citation.quote) == text]
     return replace(sentence, text=text, citations=tuple(same))
 
 
 def _cut_citation(
-    citation: Citation, answer: str, asked: Collection[str], longest: int
+    citation: Citation, answer: str, question: AnalysedQuestion, longest: int
 ) -> Citation:
-    start, end = find_answering_part(citation.quote, answer, asked, longest)
+    start, end = find_answering_part(citation.quote, answer, question, longest)
     return replace(
         citation,
         start=citation.start + start,
@@ -54,19 +52,20 @@ def _cut_citation(
 
 
 def find_answering_part(
-    text: str, answer: str, asked: Collection[str], longest: int
+    text: str, answer: str, question: AnalysedQuestion, longest: int
 ) -> CharacterRange:
     """Return start and end of the part of a text that answers, at most ``longest`` characters.
 
-    The part begins with the clause that holds the answer (or else most terms of the question) and
-    grows by whole clauses: to the beginning of its sentence, then onwards, then backwards. A single
-    clause that is longer is cut between words around the answer."""
+    The part begins with the clause that holds the answer (or else most names of the question, then
+    the terms that weigh most) and grows by whole clauses: to the beginning of its sentence, then
+    onwards, then backwards. A single clause that is longer is cut between words around the
+    answer."""
     clauses = _split_clauses(text)
     core = max(
         range(len(clauses)),
         key=lambda at: (
             bool(answer) and answer in text[slice(*clauses[at])],
-            len(term_set(text[slice(*clauses[at])]).intersection(asked)),
+            *_weigh_terms(text[slice(*clauses[at])], question),
             -at,
         ),
     )
@@ -82,6 +81,13 @@ def find_answering_part(
     while first > 0 and clauses[last][1] - clauses[first - 1][0] <= longest:
         first -= 1
     return clauses[first][0], clauses[last][1]
+
+
+def _weigh_terms(clause: str, question: AnalysedQuestion) -> tuple[int, float]:
+    """Return how many names of a question a clause has, and the weight of all its terms there."""
+    present = question.lexicon.term_set(clause)
+    weight = sum(weight for term, weight in question.weights.items() if term in present)
+    return len(question.names & present), weight
 
 
 def _split_clauses(text: str) -> list[CharacterRange]:

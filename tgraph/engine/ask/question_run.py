@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -46,8 +46,9 @@ from tgraph.record.session import SessionDescription, SessionRecord
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.contradictions.disputes import notes_on
 from tgraph.retrieve.reasons import THIRD_WORDING
-from tgraph.retrieve.text.lexical import term_set
+from tgraph.retrieve.text.lexicon import count_frequencies
 from tgraph.retrieve.text.page_sentences import read_place_text
+from tgraph.retrieve.text.question_analysis import analyse_question
 
 if TYPE_CHECKING:
     from tgraph.explain.trace.values import Trace
@@ -259,7 +260,6 @@ class QuestionRun:
         step: str,
     ) -> Answer:
         record, language = self._record, self._context.settings.answer.language
-        asked = term_set(question.text)
         if sentences:
             text = self._introduction(question, selection) + join_sentences(sentences)
         else:
@@ -274,7 +274,7 @@ class QuestionRun:
             *notes_on(self._context, sentences),
             *missing,
             *(Note(text, (), ()) for text in (*self._context.notes, *self._context.doubts.said)),
-            *(_nearest_note(place, asked, self._context) for place in notes.nearest),
+            *(_nearest_note(place, question, self._context) for place in notes.nearest),
             *doubts,
         )
         judged = self._judge_answer(selection, sentences, disputed=bool(doubts or conflict))
@@ -304,7 +304,10 @@ class QuestionRun:
     ) -> Sentence:
         answer = selection.judgement.answer if selection.judgement else ""
         longest = self._context.settings.answer.longest_quote
-        return shorten_sentence(sentence, answer, term_set(question.text), longest)
+        if len(sentence.text) <= longest:
+            return sentence
+        analysed = analyse_question(question.text, count_frequencies(self._context))
+        return shorten_sentence(sentence, answer, analysed, longest)
 
     def _describe_conflict(
         self, selection: Selection, sentences: Sequence[Sentence]
@@ -401,13 +404,14 @@ def _prompt_of(
     return WriterPrompt(by_id, "\n".join(line for _, line in lines))
 
 
-def _nearest_note(evidence: Evidence, asked: Collection[str], context: Context) -> Note:
+def _nearest_note(evidence: Evidence, question: Question, context: Context) -> Note:
     """Return a note quoting the evidence nearest to an answer."""
     quote_text = read_place_text(evidence, context)
     if context.wording < THIRD_WORDING:
         return Note(f"This comes nearest, but does not answer: “{quote_text}”", (), (evidence,))
     longest = context.settings.answer.longest_quote
-    start, end = find_answering_part(quote_text, "", asked, longest)
+    analysed = analyse_question(question.text, count_frequencies(context))
+    start, end = find_answering_part(quote_text, "", analysed, longest)
     return Note(f"The nearest passage: “{quote_text[start:end]}”", (), (evidence,))
 
 
