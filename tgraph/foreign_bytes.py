@@ -127,6 +127,32 @@ def parse_json(content: str | bytes, memory: int = _TREE_MEMORY, deepest: int = 
     return json.loads(content)
 
 
+def parse_yaml(text: str, aliases: int = 0, deepest: int = DEEPEST) -> Any:
+    """Return the value of YAML; raise ``OversizeError`` for more aliases or deeper nesting, and
+    ``yaml.YAMLError`` or ``ValueError`` for what is no YAML.
+
+    A few lines of aliases unfold to gigabytes, and nesting takes quadratic time."""
+    import yaml
+
+    opening = (
+        yaml.BlockSequenceStartToken,
+        yaml.BlockMappingStartToken,
+        yaml.FlowSequenceStartToken,
+        yaml.FlowMappingStartToken,
+    )
+    closing = yaml.BlockEndToken, yaml.FlowSequenceEndToken, yaml.FlowMappingEndToken
+    depth = count = 0
+    for token in yaml.scan(text, yaml.SafeLoader):
+        depth += isinstance(token, opening)
+        depth -= isinstance(token, closing)
+        count += isinstance(token, yaml.AliasToken)
+        if count > aliases:
+            raise OversizeError(f"It has more than {aliases} aliases")
+        if depth > deepest:
+            raise OversizeError(f"Its brackets are more than {deepest} deep in each other")
+    return yaml.safe_load(text)
+
+
 def check_file_size(path: Path, most: int) -> None:
     """Raise ``OversizeError`` for a file of more bytes; ``OSError`` if there is none."""
     size = path.stat().st_size

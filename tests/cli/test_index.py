@@ -200,6 +200,7 @@ def test_the_summary_counts_communities_and_who_is_in_none(fresh, documents):
     assert len(json.loads(audit)) == facts["isolated"]
 
 
+@pytest.mark.slow
 def test_copies_renamed_and_absent_files_are_told(fresh, tmp_path, monkeypatch):
     terminal, folder = fresh(), tmp_path / "d"
     monkeypatch.chdir(tmp_path)

@@ -82,6 +82,7 @@ def test_backups_and_replicas_have_layouts(graph: KnowledgeGraph, tmp_path: Path
             assert other.integrity().ok
 
 
+@pytest.mark.slow
 def test_a_package_has_the_layouts_of_its_pages(graph: KnowledgeGraph, tmp_path: Path) -> None:
     key = layout_key(graph, "one.html")
     made = make_package(graph, graph.ask(QUESTION, history=()).session)
@@ -91,6 +92,7 @@ def test_a_package_has_the_layouts_of_its_pages(graph: KnowledgeGraph, tmp_path:
     assert verify_package(tmp_path / "p.zip").ok
 
 
+@pytest.mark.slow
 def test_a_purge_leaves_no_layout_but_that_of_others(graph: KnowledgeGraph) -> None:
     shared = layout_key(graph, "one.html")
     assert shared == layout_key(graph, "two.html")

@@ -69,6 +69,7 @@ def test_the_home_of_one_is_not_given_for_the_other(tmp_path: Path):
         assert graph.replay(own.session).is_same
 
 
+@pytest.mark.slow
 def test_knowledge_is_the_same_in_whatever_order_documents_come(tmp_path: Path):
     (tmp_path / "forth").mkdir()
     (tmp_path / "back").mkdir()
@@ -84,6 +85,7 @@ def test_knowledge_is_the_same_in_whatever_order_documents_come(tmp_path: Path):
         assert edges[0] == edges[1]
 
 
+@pytest.mark.slow
 def test_bearers_are_one_again_when_a_document_goes(tmp_path: Path):
     with indexed(tmp_path, MILL, TEA) as graph:
         before = knowledge(graph)
@@ -126,6 +128,7 @@ def test_years_of_birth_far_apart_tell_people_apart(tmp_path: Path):
         assert labels(graph) == {"Ida Ray (born 1950)", "Ida Ray (born 1990)"}
 
 
+@pytest.mark.slow
 def test_bearers_are_parted_by_hand_and_the_parting_is_undone(tmp_path: Path):
     with indexed(tmp_path, "Ida Ray lives in Turku.\n", "Ida Ray lives in Oslo.\n") as graph:
         before = knowledge(graph)

@@ -176,6 +176,7 @@ def whole_graph(store: Store, graph: GraphSource) -> tuple[Any, ...]:
     )
 
 
+@pytest.mark.slow
 def test_pages_read_from_the_table_as_from_their_texts(states: dict[str, Path]) -> None:
     with snapshot(states["indexed"]) as found:
         librarian = Librarian(collection(states["indexed"]).librarian)

@@ -237,6 +237,7 @@ def test_html_without_text():
     refused(b"<html><script>render()</script></html>", "a.html")
 
 
+@pytest.mark.slow
 def test_an_overlong_table_cell():
     refused(b'a,b\n"' + b"x\n" * 6_000_000, "a.csv")
 

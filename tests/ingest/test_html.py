@@ -68,6 +68,7 @@ def test_nesting_beyond_every_parser_is_refused_not_cut():
         load(("<p>seen</p>" + "<div>" * 100_000 + "lost").encode(), "a.html")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece", ["<p>", "<li>", "<tr><td>", "<script>x</script>y", "<a href=", "<!--", "&amp", "</p>"]
 )

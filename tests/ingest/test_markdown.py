@@ -128,6 +128,7 @@ def test_a_text_struck_whole_has_no_segment():
     assert readings("~~It is 90 bar.~~\n\n- ~~old~~\n- new\n") == [("item", "new")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["<del>", "</del>", "~~", ":::a\n", ":::\n", "<del>x</del>"])
 def test_many_marks_take_little_time(part: str):
     began = time.perf_counter()

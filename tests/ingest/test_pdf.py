@@ -571,6 +571,7 @@ class Mutation:
         return bytes(damaged[: rng.randrange(len(damaged) // 2, len(damaged) + 1)])
 
 
+@pytest.mark.slow
 def test_a_damaged_pdf_is_read_or_refused() -> None:
     data = make_pdf(
         *running_pages(), PdfPage(table_texts(), rules=table_rules(741, 4)), *scanned_pages()

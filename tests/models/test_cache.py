@@ -186,6 +186,7 @@ def _fill(folder: str) -> int:
     return wrong
 
 
+@pytest.mark.slow
 def test_processes_and_threads_share_a_folder(tmp_path: Path) -> None:
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         assert list(pool.map(_fill, [str(tmp_path)] * 2)) == [0, 0]

@@ -145,6 +145,7 @@ def test_half_a_surrogate_pair_does_not_get_into_a_value() -> None:
     assert names(r'{"things": [{"name": "\ud83d\ude00 \ud83d"}]}') == ["\U0001f600 \ufffd"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["[" * 60_000, "{" * 60_000, '{"a":' * 30_000, '{"\n' * 6_000])
 def test_nonsense_is_refused_without_a_long_search(text: str) -> None:
     assert isinstance(read_reply(text, Things), str)

@@ -159,6 +159,7 @@ def as_own_edges(triples: list[Triple]) -> str:
     return PREFIXES + entity + "".join(edges)
 
 
+@pytest.mark.slow
 def test_what_an_imported_graph_states_of_the_record_is_left_out(
     graph: KnowledgeGraph, tmp_path: Path
 ) -> None:
@@ -211,6 +212,7 @@ def _reword(term: Any) -> Any:
 CATALOGUE = v.collection_iri("explainability")
 
 
+@pytest.mark.slow
 def test_the_record_says_the_same_whatever_knowledge_and_other_graphs_say(
     graph: KnowledgeGraph,
 ) -> None:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
 
+import pytest
 from pyoxigraph import NamedNode
 
 from tests.support.workers import QUESTION, open_graph
@@ -23,6 +24,7 @@ def backwards() -> Iterator[datetime]:
     return (NOON - timedelta(minutes=number) for number in count())
 
 
+@pytest.mark.slow
 def test_a_clock_set_back_while_a_session_goes_on_breaks_no_shape(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("Marie Curie discovered polonium.\n")
     with open_graph(tmp_path / "g") as kg:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from datetime import date
 from typing import Any, NamedTuple
 
+from tgraph.foreign_bytes import parse_yaml
 from tgraph.ingest.base import storable
 from tgraph.ingest.text import header_fields
 from tgraph.rendering import collapse_whitespace
@@ -66,22 +67,13 @@ def named_values(text: str) -> dict[str, str]:
     return text_by_key
 
 
-def _parse_yaml(source: str) -> Any:
-    """Parse YAML text, rejecting aliases: a few lines of aliases unfold to gigabytes."""
-    import yaml
-
-    if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(source, yaml.SafeLoader)):
-        raise ValueError("aliases")
-    return yaml.safe_load(source)
-
-
 def _parse_values(front: FrontMatter) -> Iterator[tuple[str, Any]]:
     import yaml
 
     values: Any = None
     if len(front.source) <= _LONGEST:
         try:
-            values = tomllib.loads(front.source) if front.is_toml else _parse_yaml(front.source)
+            values = tomllib.loads(front.source) if front.is_toml else parse_yaml(front.source)
         except (yaml.YAMLError, ValueError, RecursionError):
             values = None
     if not isinstance(values, Mapping):

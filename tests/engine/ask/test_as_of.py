@@ -139,6 +139,7 @@ def test_a_question_as_of_any_generation_is_the_question_asked_then(history):
     assert len(history.graph.opened._states.newest.past) == KEPT_PAST
 
 
+@pytest.mark.slow
 def test_its_session_replays_and_tells_what_it_was_asked_of(history):
     graph = history.graph
     history.messages.clear()

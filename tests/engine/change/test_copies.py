@@ -38,6 +38,7 @@ def standing(graph: KnowledgeGraph) -> set[str]:
     return {Path(d.path).name for d in graph.documents.summaries() if d.standing}
 
 
+@pytest.mark.slow
 def test_one_path_is_retracted_and_the_content_stands_at_the_other(graph, folder):
     session = graph.ask("Who discovered polonium?").session
     before = graph.impact("copy.txt")

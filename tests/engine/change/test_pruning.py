@@ -44,6 +44,7 @@ def standing(graph: KnowledgeGraph) -> set[str]:
     return {d.path for d in graph.documents.summaries() if d.standing}
 
 
+@pytest.mark.slow
 def test_a_file_that_is_gone_is_named_and_retracted_on_request(graph, folder):
     session = graph.ask("Who discovered polonium?").session
     (folder / "a.txt").unlink()
@@ -90,6 +91,7 @@ def test_one_of_two_copies_that_is_gone_leaves_the_content(graph, folder):
     assert graph.trace(session).questioned == ""
 
 
+@pytest.mark.slow
 def test_a_renamed_file_is_superseded_by_its_new_path_without_a_model(graph, folder):
     session = graph.ask("Who discovered polonium?").session
     (folder / "below").mkdir()

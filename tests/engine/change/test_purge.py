@@ -322,6 +322,7 @@ def test_a_sentence_that_another_document_has_too_stays_in_the_record(purged):
     assert all(quote in KEPT or quote.startswith("[erased ") for quote in quotes)
 
 
+@pytest.mark.slow
 def test_what_limits_cut_off_goes_as_a_whole_and_the_session_is_replayed(tmp_path):
     """The orders of a search name what is erased, where nothing else of its session does."""
     (tmp_path / "secret.md").write_text(SECRET)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -65,6 +66,7 @@ def term(name: str) -> str:
     return f"{BASE}{name}"
 
 
+@cache
 def sea(more: str = "", name: str = "sea.ttl") -> Ontology:
     return read_ontology(f"{SEA}\n{more}".encode(), name)
 
@@ -479,6 +481,7 @@ def test_the_order_of_documents_and_decisions_does_not_matter(tmp_path: Path, st
     last.check()
 
 
+@pytest.mark.slow
 def test_a_new_version_takes_the_place_of_the_old(corpus: Sea) -> None:
     corpus.read("colin")
     first = corpus.add()

@@ -87,6 +87,7 @@ def corpus(tmp_path: Path) -> Corpus:
     return Corpus(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_view_with_settings_of_its_own_grows_the_tree_by_those_of_the_graph(
     tmp_path: Path,
 ) -> None:

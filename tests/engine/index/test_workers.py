@@ -176,6 +176,7 @@ def test_models_are_asked_from_here_unless_a_cluster_does() -> None:
     assert Workers(ExecutorSettings(workers=2)).helping(chat) is chat
 
 
+@pytest.mark.slow
 def test_rate_limits_are_shared() -> None:
     limiter = Limiter(4, 10, 1000)
     with shared_by(3):

@@ -298,6 +298,7 @@ def test_the_command_finds_what_was_done_to_the_files(copied, memory, where):
 STATED = [Quad(OTHER, OTHER, Literal(n), DefaultGraph()) for n in range(12)]
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(st.sets(st.sampled_from(STATED)), st.sets(st.sampled_from(STATED)))),
     st.sets(st.sampled_from(STATED)),
@@ -344,6 +345,7 @@ def test_each_quad_in_which_what_was_published_differs_is_named(memory):
             other.remove([quad])
 
 
+@pytest.mark.slow
 def test_what_has_lost_its_class_is_found_by_its_marks(paged):
     stated, librarian = paged
     for kind in ("Document", "Page", "Chunk", "Evidence", "Accession"):

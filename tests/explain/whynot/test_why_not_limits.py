@@ -122,6 +122,7 @@ def beyond(found: WhyNot) -> tuple[str | None, float | None, int | None]:
 # --- local ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_local_search_considers_so_many_chunks(asking: Asking) -> None:
     days = chunks_of(asking, "log.txt")
     only = Filters(documents=("log.txt",))

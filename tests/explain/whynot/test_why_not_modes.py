@@ -149,6 +149,7 @@ def test_a_fact_is_used_where_the_sentence_that_states_it_is_cited(
         assert found.cause == ("used" if any(told in quote for quote in quotes) else "not-used")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", [m for m in BY_CHUNK if m != "raptor-traversal"])
 def test_over_the_budget_is_not_selected_with_that_reason(asking: Asking, mode: str) -> None:
     section = f"{mode.partition('-')[0]}_search"

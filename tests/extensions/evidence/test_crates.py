@@ -142,6 +142,7 @@ def test_the_command_tells_each_check_and_verifies_the_signature(home, tmp_path)
     assert [check["name"] for check in checks if check["state"] == "failed"] == ["Signature"]
 
 
+@pytest.mark.slow
 def test_an_exported_file_is_its_owners(home, tmp_path):
     arguments = ["export", "last", "--format", "crate", "-r", str(home / "embedded elsewhere")]
     made = CliRunner().invoke(cli, [*arguments, "-o", str(tmp_path / "e.zip")])

@@ -93,6 +93,7 @@ def right_edge(image: bytes) -> float:
     return max(found)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(15), deadline=None)
 @given(
     st.lists(st.lists(st.integers(0, 60), max_size=12, unique=True), max_size=9),

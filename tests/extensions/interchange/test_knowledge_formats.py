@@ -94,6 +94,7 @@ def test_it_comes_back_the_same(
         assert fresh.audit("knowledge").passed
 
 
+@pytest.mark.slow
 def test_nquads_are_canonical(graph: tgraph.KnowledgeGraph) -> None:
     lines = written(graph, "nquads").decode().replace("\\u202e", "\u202e")
     assert sha256(lines.encode()).hexdigest() == hash_knowledge(graph).hash
@@ -116,6 +117,7 @@ def test_sources_are_exact(graph: tgraph.KnowledgeGraph) -> None:
     assert {str(q.graph_name) for q in quads} == {"DEFAULT", "<urn:graph:source>"}
 
 
+@pytest.mark.slow
 def test_graphrags_tables_come_back(root: Path, tmp_path: Path) -> None:
     """A graph of GraphRAG's kind: the same knowledge, communities and reports."""
     tables = graphs.write_tables(tmp_path / "v3", 3)

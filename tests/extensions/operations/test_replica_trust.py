@@ -131,6 +131,7 @@ def test_a_session_without_its_bundle_is_refused(
         follow(kg, url)
 
 
+@pytest.mark.slow
 def test_the_log_of_another_graph_replaces_no_replica(
     graph: KnowledgeGraph, url: str, tmp_path: Path
 ) -> None:

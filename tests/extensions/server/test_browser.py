@@ -13,7 +13,10 @@ from tests.extensions.server.conftest import Running, make_graph, running, until
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = shutil.which("chromium")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed"),
+]
 HOME = "/workbench/default/"
 PAGES = (
     "", "sessions", "sessions/last", "documents", "documents/curie.txt", "entities",

@@ -92,6 +92,7 @@ def test_a_body_that_stops_is_ended_and_one_that_goes_on_is_read(bounded: Runnin
     assert answer.startswith(b"HTTP/1.1 200")
 
 
+@pytest.mark.slow
 def test_clients_that_do_not_read_let_go_of_the_queries(bounded: Running) -> None:
     query = "SELECT * { ?a ?b ?c . ?d ?e ?f }"
     path = httpx.URL("/sparql", params={"query": query})

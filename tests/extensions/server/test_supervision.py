@@ -36,6 +36,7 @@ def test_a_task_is_run_again_after_a_fault_and_its_trouble_ends() -> None:
     assert supervisor.troubles == {}
 
 
+@pytest.mark.slow
 def test_a_disk_that_was_full_does_not_end_the_index_jobs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

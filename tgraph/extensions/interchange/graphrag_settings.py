@@ -21,6 +21,7 @@ from pydantic import BaseModel, ValidationError
 
 from tgraph.engine.effective_settings import display_value
 from tgraph.errors import UsageError
+from tgraph.foreign_bytes import OversizeError, parse_yaml
 from tgraph.masking import MASK, mask_urls
 from tgraph.resources import data_file
 from tgraph.settings import Settings, is_trusted_only
@@ -176,10 +177,9 @@ def _read_mapping(file: Path) -> Mapping[str, Any]:
         raise UsageError(f"{file} is too large for settings.")
     text = _BRACED.sub(rf"{_OPEN}\1{_CLOSE}", file.read_text("utf-8-sig", errors="replace"))
     try:
-        tokens = yaml.scan(text, yaml.SafeLoader)
-        if sum(isinstance(token, yaml.AliasToken) for token in tokens) > _MOST_ALIASES:
-            raise UsageError(f"{file} has more than {_MOST_ALIASES} aliases.")
-        tree = yaml.safe_load(text)
+        tree = parse_yaml(text, _MOST_ALIASES)
+    except OversizeError as error:
+        raise UsageError(f"{file} is not read: {error}.") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         line = getattr(getattr(error, "problem_mark", None), "line", None)
         place = "" if line is None else f" (line {line + 1})"

@@ -100,6 +100,7 @@ def is_sound(graph: KnowledgeGraph) -> bool:
     return bool(passed and graph.integrity().ok)
 
 
+@pytest.mark.slow
 def test_triples_rest_on_their_lines_with_what_they_are(graph, tmp_path):
     blank = {"t": "b", "d": "_:x 1"}
     more = [

@@ -47,6 +47,7 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", [0, 1, 2])
 def test_every_generation_says_the_same(indexed: Path, version: int, tmp_path: Path) -> None:
     tables = graphs.write_tables(tmp_path / "tables", version)
@@ -91,6 +92,7 @@ def test_findings_rest_on_what_they_speak_of(indexed: Path) -> None:
     assert all(quote in graphs.TEXT for quotes in found.values() for quote in quotes)
 
 
+@pytest.mark.slow
 def test_again_is_no_change(indexed: Path) -> None:
     with graphs.opened(indexed / "g") as graph:
         before = hash_knowledge(graph)
@@ -120,6 +122,7 @@ def test_given_communities_stand_while_the_graph_stands_alone(tmp_path: Path, fi
         assert graph.audit("knowledge").passed
 
 
+@pytest.mark.slow
 def test_what_has_no_known_text_rests_on_a_row(tmp_path: Path) -> None:
     rows = graphs.tables(3)
     rows["entities"][3]["text_unit_ids"] = ["nowhere"]
@@ -159,6 +162,7 @@ def test_without_pyarrow_it_says_what_to_install(
     assert "tgraph-rag[parquet]" in str(failed)
 
 
+@pytest.mark.slow
 def test_an_erasure_reaches_reports(tmp_path: Path) -> None:
     tables = graphs.write_tables(tmp_path / "v3", 3)
     with graphs.opened(tmp_path / "g") as graph:
