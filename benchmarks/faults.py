@@ -1,8 +1,8 @@
 """What a machine runs out of, against index, ask, serve, backup, ship and follow.
 
-The disk is full, the folder is read-only, there are no descriptors, no threads, little memory, or a
-file of the published snapshot is damaged. Each work is done under each fault, and again when the
-fault is over. A work passes if
+The disk is full, the folder is read-only, there are no descriptors, no threads, little memory, less
+than a running server uses, or a file of the published snapshot is damaged. Each work is done under
+each fault, and again when the fault is over. A work passes if
 
 - it does what it should in spite of the fault, or says in one sentence what is missing, with a
   remedy, and without a traceback or an abort (named);
@@ -15,6 +15,7 @@ Run: python -m benchmarks.faults [FAULT ...]
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import resource
@@ -24,9 +25,9 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -91,6 +92,8 @@ class Fault:
     limits: tuple[Limit, ...] = ()
     in_place: Callable[[Place], Callable[[], None]] | None = None
     threads: bool = True
+    lowered: bool = False
+    """Whether the limit of address space is what a running server uses already."""
 
     @contextmanager
     def made(self, place: Place, server: int | None = None) -> Iterator[None]:
@@ -99,6 +102,9 @@ class Fault:
         for which, most in self.limits if server else ():
             if which == resource.RLIMIT_NOFILE:  # enough to accept connections
                 most = len(list(Path(f"/proc/{server}/fd").iterdir())) + 3
+            if self.lowered:
+                pages = int(Path(f"/proc/{server}/statm").read_text().split()[0])
+                most = pages * resource.getpagesize()
             resource.prlimit(server or 0, which, (most, resource.prlimit(server or 0, which)[1]))
         undo = self.in_place(place) if self.in_place else None
         try:
@@ -163,6 +169,7 @@ def faults(place: Place) -> dict[str, Fault]:
         Fault("no descriptors", limits=((resource.RLIMIT_NOFILE, 24),)),
         Fault("no threads", threads=False),
         Fault("little memory", limits=((resource.RLIMIT_AS, 600 * _MEGABYTE),)),
+        Fault("lowered memory", limits=((resource.RLIMIT_AS, 600 * _MEGABYTE),), lowered=True),
         Fault("damaged snapshot", in_place=_damage_snapshot),
     )
     return {fault.name: fault for fault in known}
@@ -231,6 +238,17 @@ def works(place: Place, outside: Path) -> dict[str, list[str]]:
     }
 
 
+class _AnyStatus(urllib.request.HTTPErrorProcessor):
+    """Takes an answer of any status as one."""
+
+    def http_response(self, request: Any, response: Any) -> Any:
+        return response
+
+
+def _opener() -> urllib.request.OpenerDirector:
+    return urllib.request.build_opener(_AnyStatus)
+
+
 class Server:
     """A server of the graph, in a process of its own."""
 
@@ -253,7 +271,7 @@ class Server:
         """Wait until the server is ready, or has ended."""
         began = time.monotonic()
         while time.monotonic() - began < PATIENCE and self.process.poll() is None:
-            with suppress(OSError, urllib.error.URLError):
+            with suppress(OSError):
                 if self.request("ready").code == 200:
                     return Outcome(0, "", time.monotonic() - began)
             time.sleep(0.2)
@@ -266,18 +284,27 @@ class Server:
         url = f"http://127.0.0.1:{self.port}/{path}"
         began = time.monotonic()
         try:
-            with urllib.request.urlopen(
-                urllib.request.Request(url, data, {"Content-Type": kind}), timeout=PATIENCE
-            ) as reply:
+            request = urllib.request.Request(url, data, {"Content-Type": kind})
+            with _opener().open(request, timeout=PATIENCE) as reply:
                 code, text = reply.status, reply.read().decode()
-        except urllib.error.HTTPError as error:
-            code, text = error.code, error.read().decode()
-        except (OSError, urllib.error.URLError) as error:
+        except (OSError, http.client.HTTPException) as error:
             code, text = -1, str(error)
         return Outcome(code, text, time.monotonic() - began)
 
     def ask(self) -> Outcome:
         return self.request("api/v1/collections/default/ask", {"question": _QUESTION})
+
+    def ask_many(self) -> Outcome:
+        """Ask questions of several modes at once; return the worst outcome."""
+        path = "api/v1/collections/default/ask"
+        asked = [
+            {"question": question, "mode": mode}
+            for question in (_QUESTION, "Who led the Gjoa?", "What did Otto Sverdrup lead?")
+            for mode in ("graph", "basic", "local", "global")
+        ]
+        with ThreadPoolExecutor(len(asked)) as pool:
+            outcomes = list(pool.map(lambda body: self.request(path, body), asked))
+        return max(outcomes, key=lambda outcome: (not outcome.is_named, not outcome.is_done))
 
     def upload(self) -> Outcome:
         body = (
@@ -367,7 +394,9 @@ def try_server(fault: Fault, work: str, place: Place) -> Trial:
         ready = server.wait()
         assert ready.is_done, ready.text
         assert server.ask().is_done
-        call = server.ask if work == "serve: ask" else server.upload
+        calls = {"serve: upload": server.upload, "serve: ask many": server.ask_many}
+        call = calls.get(work, server.ask)
+        _wait_until_folded(place)  # a native library that is opened in the moment of a fault aborts
         with fault.made(place, server.process.pid):
             under = call()
         after = _first_done(call)
@@ -375,6 +404,14 @@ def try_server(fault: Fault, work: str, place: Place) -> Trial:
         return Trial(fault.name, work, under, after, is_intact(place, 2), held)
     finally:
         server.stop()
+
+
+def _wait_until_folded(place: Place) -> None:
+    """Wait until no session waits to be folded, and for the publication that follows."""
+    end = time.monotonic() + PATIENCE
+    while any(place.graph.rglob("*.journal")) and time.monotonic() < end:
+        time.sleep(0.1)
+    time.sleep(2)
 
 
 def _first_done(call: Callable[[], Outcome]) -> Outcome:
@@ -400,7 +437,7 @@ def _start_server(place: Place, fault: Fault | None) -> Outcome:
 
 
 COMMANDS = ("index", "ask", "backup", "ship", "follow")
-REQUESTS = ("serve: ask", "serve: upload")
+REQUESTS = ("serve: ask", "serve: ask many", "serve: upload")
 
 
 def try_work(name: str, work: str, base: Path, folder: Path) -> Trial:
@@ -426,7 +463,8 @@ def main(names: Sequence[str]) -> int:
         for name in names or FAULTS:
             running = name not in ("no threads",)
             starts = ("serve: start",) if name in ("no threads", "little memory") else ()
-            for work in (*COMMANDS, *(REQUESTS if running else ()), *starts):
+            commands = COMMANDS if name != "lowered memory" else ()
+            for work in (*commands, *(REQUESTS if running else ()), *starts):
                 number += 1
                 trial = try_work(name, work, base, Path(scratch) / str(number))
                 verdict = f"FAILED: {', '.join(trial.failures)}" if trial.failures else "held"
@@ -444,6 +482,7 @@ FAULTS = (
     "no descriptors",
     "no threads",
     "little memory",
+    "lowered memory",
     "damaged snapshot",
 )
 

@@ -63,6 +63,32 @@ def test_missing_threads_are_seen_before_a_library_aborts(monkeypatch: pytest.Mo
         check_store_headroom(writing=True)
 
 
+_DYING = """
+import threading
+from tgraph import shortages
+shortages._START_SECONDS = 0.1
+shortages.bound_thread_starts()
+class Dying(threading.Thread):
+    def _bootstrap(self):
+        pass
+threading.Thread(target=print, args=("works",)).start()
+try:
+    Dying().start()
+except RuntimeError as error:
+    print(shortages.explain_shortage(error).message)
+"""
+
+
+def test_a_thread_that_dies_before_it_runs_is_not_waited_for() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _DYING], capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout.splitlines() == [
+        "works",
+        "The process can start no more threads or processes.",
+    ]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("megabytes", range(400, 1300, 100))
 def test_a_command_with_little_memory_ends_with_advice(tmp_path: Path, megabytes: int) -> None:

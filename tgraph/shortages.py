@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import errno
 import os
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from tgraph.errors import StoreError, TgraphError, UsageError
 
@@ -16,6 +18,8 @@ _FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 _READING_MEGABYTES, _WRITING_MEGABYTES = 600, 600
 _MEGABYTES_PER_CORE, _MOST_CORES = 100, 8
 _MODEL_MEGABYTES = 400
+_REQUEST_MEGABYTES = 64
+_START_SECONDS = 10.0
 _THREADS = 8
 """As many as a store's library starts at once."""
 
@@ -164,6 +168,33 @@ def check_model_headroom() -> None:
     _check_threads()
 
 
+def check_request_headroom() -> None:
+    """Raise ``ShortageError`` if a request would lack address space, as where the limit of a
+    running server was lowered."""
+    _check_address_space(_REQUEST_MEGABYTES)
+
+
+class _ThreadStart(threading.Event):
+    """The sign of a thread that it runs, which one without memory never gives."""
+
+    def wait(self, timeout: float | None = None) -> bool:
+        if not super().wait(_START_SECONDS if timeout is None else timeout):
+            raise RuntimeError("can't start new thread")
+        return True
+
+
+def bound_thread_starts() -> None:
+    """Have ``Thread.start`` fail in this process for a thread that dies of missing memory before
+    it runs, instead of waiting for it for ever."""
+    make_thread = threading.Thread.__init__
+
+    def make_bounded(thread: threading.Thread, *arguments: Any, **options: Any) -> None:
+        make_thread(thread, *arguments, **options)
+        thread._started = _ThreadStart()  # type: ignore[attr-defined]
+
+    threading.Thread.__init__ = make_bounded  # type: ignore[assignment,method-assign]
+
+
 def _check_address_space(megabytes: int) -> None:
     """Reserve address space for a moment; no memory is used."""
     import mmap
@@ -178,8 +209,6 @@ def _check_address_space(megabytes: int) -> None:
 
 
 def _check_threads() -> None:
-    import threading
-
     release = threading.Event()
     threads = [threading.Thread(target=release.wait, daemon=True) for _ in range(_THREADS)]
     started = []

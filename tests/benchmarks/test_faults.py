@@ -28,6 +28,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("no descriptors", "serve: ask"),
         ("no threads", "index"),
         ("little memory", "serve: start"),
+        ("lowered memory", "serve: ask many"),
         ("damaged snapshot", "serve: ask"),
     ],
 )

@@ -42,14 +42,15 @@ from tgraph.model import (
     Prompt,
     Span,
 )
-from tgraph.models.base import CallSink, no_sink
+from tgraph.models.base import CallSink, current_time, no_sink
 from tgraph.record import ledger
-from tgraph.record.chain import GENESIS, Head, canonical_hash, chain_hash
+from tgraph.record.chain import GENESIS, Chain, Head, canonical_hash, chain_hash
 from tgraph.settings import load_settings
 from tgraph.store.base import Store
 from tgraph.store.folder import CollectionFolder, GraphFolder
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.snapshot import Snapshot
+from tgraph.store.statements import to_bytes
 
 for module in (
     "tgraph.answer.embedded",
@@ -279,6 +280,21 @@ def killed_before_sealing(tell: Tell, root: Path) -> None:
 
     OxigraphStore.extend = kill  # type: ignore[assignment,method-assign]
     fold(tell, root)
+
+
+def seal_quads(kg: KnowledgeGraph, quads: list[Quad], kind: str, subject: str) -> None:
+    """Chain quads as an entry, as a program would that checks nothing."""
+    with kg.opened.ledger.open() as (store, _):
+        chain = Chain(store, CATALOGUE, current_time)
+        if kind == "batch":
+            data = b"".join(b"+" + line for line in to_bytes(quads).splitlines(keepends=True))
+            key = kg.opened.librarian.store_content(data)
+            entry = chain.entry(subject, kind, key, (v.tg("contentHash"), key))
+        else:
+            store.extend(quads)
+            entry = chain.entry(subject, kind, canonical_hash(quads))
+        store.extend(entry)
+        kg.opened.ledger.publish(store)
 
 
 # --- what must hold -----------------------------------------------------------------------------

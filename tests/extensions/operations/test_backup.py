@@ -16,6 +16,7 @@ import jsonschema
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from pyoxigraph import Literal, NamedNode, Quad
 
 from tests.support.workers import (
     EDGES,
@@ -30,12 +31,15 @@ from tests.support.workers import (
     index,
     killed_at,
     open_graph,
+    seal_quads,
     snapshot,
     start,
 )
+from tgraph import vocabulary as v
 from tgraph.cli.main import cli
+from tgraph.engine.saved_collections import PublishedCollection
 from tgraph.engine.schemas import build_schemas
-from tgraph.errors import FormatError, StoreError, TgraphError, UsageError
+from tgraph.errors import FormatError, StoreError, TgraphError, UsageError, VerificationError
 from tgraph.extensions.operations.backup import LIST, Backup, back_up, restore_backup
 from tgraph.index.vectors.inverted_list_store import exact_index
 from tgraph.settings import load_settings
@@ -304,6 +308,27 @@ def test_a_backup_brings_nothing_that_is_not_checked(
     file = doctored(saved, tmp_path / "b.tar", {name: b"{}"})
     with pytest.raises(StoreError, match="not a whole backup"):
         restore_backup(file, tmp_path / "r")
+
+
+def test_a_bundle_that_speaks_of_another_session_is_not_restored(
+    indexed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where its seal and the chain fit, as in a backup by another program."""
+    with open_graph(copy_graph(indexed, tmp_path / "g"), create=False) as kg:
+        session = kg.sessions.summaries()[0].explain_id
+        bundle = NamedNode(v.bundle_iri("5f0c1d8e-0000-4000-8000-000000000000"))
+        forged = Quad(NamedNode(session), v.tg("status"), Literal("forged"), bundle)
+        seal_quads(kg, [forged], "session", bundle.value)
+    with pytest.raises(VerificationError, match="could not be restored"):
+        back_up(tmp_path / "g", tmp_path / "b.tar")
+    monkeypatch.setattr(PublishedCollection, "check", lambda published: None)
+    back_up(tmp_path / "g", tmp_path / "b.tar")
+    result = CliRunner().invoke(
+        cli, ["restore", str(tmp_path / "b.tar"), "-r", str(tmp_path / "r")]
+    )
+    assert result.exit_code == 4
+    assert "not intact (1 problems; the first: added bundle" in result.output
+    assert not (tmp_path / "r").exists()
 
 
 def test_vectors_of_other_texts_are_made_anew(indexed: Path, tmp_path: Path) -> None:

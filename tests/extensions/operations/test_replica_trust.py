@@ -12,15 +12,17 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from pyoxigraph import Quad
+from pyoxigraph import Literal, NamedNode, Quad
 
-from tests.support.workers import copy_graph, open_graph
+from tests.support.workers import copy_graph, open_graph, seal_quads
+from tgraph import vocabulary as v
 from tgraph.cli.main import cli
 from tgraph.engine.graph import KnowledgeGraph
-from tgraph.errors import TgraphError, VerificationError
+from tgraph.errors import EndpointError, TgraphError, VerificationError
 from tgraph.extensions.operations import follow, ship
 from tgraph.record.chain import GENESIS
 from tgraph.record.signing import make_keys
+from tgraph.store.statements import to_bytes
 
 pytest.importorskip("fsspec")
 
@@ -129,6 +131,66 @@ def test_a_session_without_its_bundle_is_refused(
     rewrite_log(url, 0, lambda entry: entry.update(bundle="") if "bundle" in entry else None)
     with open_graph(tmp_path / "r") as kg, pytest.raises(VerificationError, match="other quads"):
         follow(kg, url)
+
+
+OTHER = "5f0c1d8e-0000-4000-8000-000000000000"
+
+
+@pytest.mark.parametrize(
+    ("kind", "match"),
+    [
+        ("session", "speaks of what is not its own"),
+        ("batch", "changes the sealed record of sessions"),
+        ("entry", "speaks of something else too"),
+        ("bundle", "has quads of another graph"),
+    ],
+)
+def test_what_is_sealed_and_speaks_of_another_session_does_not_get_in(
+    graph: KnowledgeGraph, url: str, tmp_path: Path, kind: str, match: str
+) -> None:
+    ship(graph, url)
+    follow_quads(tmp_path / "r", url)
+    session = graph.sessions.summaries()[0]
+    bundle = NamedNode(session.bundle if kind == "batch" else v.bundle_iri(OTHER))
+    forged = Quad(NamedNode(session.explain_id), v.tg("status"), Literal("forged"), bundle)
+
+    def alter(entry: dict[str, Any]) -> None:
+        if entry["subject"] == v.bundle_iri(OTHER):
+            name = "quads" if kind == "entry" else "bundle"
+            place = NamedNode(session.bundle)
+            strange = Quad(forged.subject, forged.predicate, forged.object, place)
+            entry[name] += to_bytes([strange]).decode()
+
+    if kind in ("session", "batch"):
+        subject = f"{v.URN}batch:forged" if kind == "batch" else bundle.value
+        seal_quads(graph, [forged], kind, subject)
+    else:
+        own = Quad(NamedNode(v.session_iri(OTHER)), v.tg("status"), Literal("completed"), bundle)
+        seal_quads(graph, [own], "session", bundle.value)
+    ship(graph, url)
+    if kind in ("entry", "bundle"):
+        rewrite_log(url, 0, alter)
+    with open_graph(tmp_path / "new") as kg:
+        with pytest.raises(VerificationError, match=match):
+            follow(kg, url)
+        with pytest.raises(TgraphError):
+            kg.ask(QUESTION)
+    if kind in ("session", "batch"):  # where the log goes on as the replica knows it
+        refused(tmp_path / "r", url, match)
+
+
+def test_a_log_that_is_cleared_and_not_shipped_anew_yet_leaves_the_replica(
+    graph: KnowledgeGraph, url: str, tmp_path: Path
+) -> None:
+    ship(graph, url)
+    before = follow_quads(tmp_path / "r", url)
+    head = Path(url) / "log" / "head"
+    said = json.loads(head.read_text()) | {"number": 0, "hash": GENESIS, "epoch": 1}
+    head.write_text(json.dumps(said))
+    with open_graph(tmp_path / "r") as kg:
+        with pytest.raises(EndpointError, match="begins anew and is not shipped yet"):
+            follow(kg, url)
+        assert set(kg.opened.read().match()) == before
 
 
 @pytest.mark.slow

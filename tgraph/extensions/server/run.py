@@ -27,7 +27,7 @@ from tgraph.extensions.server.connections import (
 )
 from tgraph.extensions.server.logs import ServerLog
 from tgraph.extensions.server.service import ServerLimits, Service, StopTimes, end_process
-from tgraph.shortages import check_store_headroom
+from tgraph.shortages import bound_thread_starts, check_store_headroom
 
 log = logging.getLogger("tgraph.extensions.server")
 
@@ -83,6 +83,7 @@ def serve(serving: Serving, told: Callable[[str], None]) -> None:
     """Serve until SIGINT or SIGTERM; raise ``UsageError`` where listening is impossible."""
     serving.check()
     check_store_headroom(writing=True)
+    bound_thread_starts()
     tokens = Tokens(serving.tokens) if serving.tokens else None
     listening = _open_socket(serving)
     address = "[::1]" if ":" in serving.host else serving.host

