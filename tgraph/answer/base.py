@@ -17,12 +17,13 @@ class Draft:
 
     ``evidence`` narrows a citation to some evidence of the items; empty ``evidence`` means all
     evidence in the prompt. ``lead`` is the separator before the sentence: a space, a new
-    paragraph, a new list item."""
+    paragraph, a new list item; ``label`` is told before the sentence."""
 
     text: str
     selections: tuple[Selected, ...]
     evidence: tuple[str, ...] = ()
     lead: str = " "
+    label: str = ""
 
 
 @dataclass(slots=True)
@@ -30,11 +31,13 @@ class Notes:
     """Material omitted by a synthesiser, counted by reason; filled while drafts are read.
 
     ``nearest`` are the places nearest to an answer where no answer exists, best first;
-    ``missing`` are unanswered question parts, in the words of the question."""
+    ``missing`` are unanswered question parts, in the words of the question; ``remarks`` are told
+    beside the answer."""
 
     dropped: dict[str, int] = field(default_factory=dict)
     nearest: list[Evidence] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
 
     def drop(self, reason: str, count: int = 1) -> None:
         if count:

@@ -102,7 +102,7 @@ def cite_places(draft: Draft, session_uuid: str) -> Sentence:
             citations.setdefault(
                 (selected.index, *place), citation_of(selected, evidence, session_uuid)
             )
-    return Sentence(draft.text, tuple(citations.values()), draft.lead)
+    return Sentence(draft.text, tuple(citations.values()), draft.lead, draft.label)
 
 
 def well_cited(sentence: Sentence, context: Context) -> Sentence:

@@ -20,17 +20,21 @@ from tgraph.answer.themes import (
     RatedExtract,
     Theme,
     overview_point,
+    rate_summing_up,
     reads_well,
+    summary_point,
+    sums_up,
     theme_closeness,
     theme_point,
     themes_of,
+    without_repeated,
 )
 from tgraph.index.sources import document_titles, section_headings
 from tgraph.model import Agent, Candidate, CommunityReport, Item, Selected, Selection
 from tgraph.models.base import CallSink
 from tgraph.resources import load_weights
 from tgraph.retrieve.base import Context, Question
-from tgraph.retrieve.reasons import explain
+from tgraph.retrieve.reasons import THIRD_WORDING, explain
 from tgraph.retrieve.reports import reports_of
 from tgraph.retrieve.text.lexical import stem, terms, words
 from tgraph.retrieve.text.question_analysis import WantedWords, is_broad, wanted_words
@@ -55,7 +59,7 @@ class EmbeddedMapper:
     OF_THEME = 3
     """Sentences of one theme, and if the question is about the whole one less."""
 
-    THEMES = 8
+    THEMES, THEMES_OF_SUMMARY = 8, 12
 
     (LEAST,) = load_weights("answer")
     BESIDE = 0.4
@@ -63,6 +67,9 @@ class EmbeddedMapper:
 
     NAMES_ITS_THEME = 0.75
     """What it counts of a sentence, asked about the whole, that it has its theme's terms."""
+
+    TERMS_OF_THEME = 0.5
+    """The same in a summary."""
 
     ELSEWHERE = 0.7
     """What a sentence counts then of a document that tells more of another theme."""
@@ -101,8 +108,10 @@ class EmbeddedMapper:
         ]
         weights = {c.item.iri: c.score for batch in batches for c in batch.candidates}
         extracts = everything = extracts_of(reports_with_counts, context)
-        if not question_words.weights:
+        whole, as_summary = not question_words.weights, context.wording >= THIRD_WORDING
+        if whole:
             extracts = without_asides(everything)
+            extracts = without_repeated(extracts) if as_summary else extracts
         rated = _distinct_sentences(
             self._score_sentences(question_words, extracts, weights, context)
         )
@@ -112,14 +121,19 @@ class EmbeddedMapper:
         )
         sections = context.read_once("headings", lambda: section_headings(context.store))
         headings = {*titles.values(), *sections}
-        themes = themes_of(rated, extracts, reports, titles, headings)[: self.THEMES]
-        if not question_words.weights:
-            themes = [_rank_by_theme(t, 1 - self.STEP * n) for n, t in enumerate(themes, 1)]
-        of_theme = self.OF_THEME - (not question_words.weights)
+        themes = themes_of(rated, extracts, reports, titles, headings)
+        themes = themes[: self.THEMES_OF_SUMMARY if whole and as_summary else self.THEMES]
+        if whole:
+            rank = _rank_as_summary if as_summary else _rank_by_theme
+            themes = [rank(theme, 1 - self.STEP * n) for n, theme in enumerate(themes, 1)]
+        of_theme = self.OF_THEME - whole
         themed_sentences = [
-            (theme, _spread_over_documents(theme.sentences, of_theme)) for theme in themes
+            (theme, _spread_over_documents(theme.sentences, of_theme))
+            if not (whole and as_summary)
+            else (theme, _spread_over_documents(theme.sentences, min(of_theme, len(theme.own))))
+            for theme in themes
         ]
-        points = _arrange_points(themed_sentences, extracts, whole=not question_words.weights)
+        points = _arrange_points(themed_sentences, extracts, whole=whole, as_summary=as_summary)
         omitted_count = len(everything) - sum(len(sentences) for _, sentences in themed_sentences)
         return _by_batch(points, batches, omitted_count)
 
@@ -187,6 +201,26 @@ def _rank_by_theme(theme: Theme, score: float) -> Theme:
     return replace(theme, sentences=tuple(sorted(scaled, key=_sort_key)))
 
 
+def _rank_as_summary(theme: Theme, score: float) -> Theme:
+    """Return the theme, its sentences rated by how well they sum it up, at most ``score``."""
+    counted = EmbeddedMapper.TERMS_OF_THEME
+    telling = [entry for entry in theme.sentences if sums_up(entry[2])] or theme.sentences
+    rated = [
+        (
+            worth
+            * (1 - counted + counted * theme_closeness(theme.terms, extract))
+            * _theme_weight(extract, theme)
+            * rate_summing_up(extract, theme),
+            why,
+            extract,
+        )
+        for worth, why, extract in telling
+    ]
+    top = max((worth for worth, *_ in rated), default=0.0) or 1.0
+    scaled = [(round(score * worth / top, 6), why, extract) for worth, why, extract in rated]
+    return replace(theme, sentences=tuple(sorted(scaled, key=_sort_key)))
+
+
 def _theme_weight(extract: Extract, theme: Theme) -> float:
     """Return the sentence weight: reduced if another theme describes the sentence's document
     better."""
@@ -209,23 +243,27 @@ def _arrange_points(
     everything: Sequence[Extract],
     *,
     whole: bool,
+    as_summary: bool,
 ) -> list[tuple[MappedPoint, str]]:
     """Return points with their report IRIs: an overview, then each theme followed by its
     sentences.
 
     Overview and theme headings are omitted if only one theme exists."""
     points: list[tuple[MappedPoint, str]] = []
+    total = len({extract.evidence.document for extract in everything}) if as_summary else None
     for theme, sentences in told:
         quoted = [extract for _, _, extract in sentences]
         if len(told) > 1:
-            points.append((theme_point(theme, quoted, sentences[0][0]), quoted[0].report.iri))
+            point = theme_point(theme, quoted, sentences[0][0], total)
+            points.append((point, quoted[0].report.iri))
         points += [
             (MappedPoint(e.text, score, (e.part,), (e.evidence,), why), e.report.iri)
             for score, why, e in sentences
         ]
     if len(told) > 1:
         themes = [theme for theme, _ in told]
-        overview = overview_point(themes, everything, whole=whole)
+        describe = summary_point if as_summary else overview_point
+        overview = describe(themes, everything, whole=whole)
         points.insert(0, (overview, overview.cites[0]))
     return points
 

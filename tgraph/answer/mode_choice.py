@@ -20,7 +20,10 @@ from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.entity_matching import match_names
 from tgraph.retrieve.labels import labels_of
 from tgraph.retrieve.modes.base import Form
+from tgraph.retrieve.modes.bm25 import BM25
+from tgraph.retrieve.reasons import THIRD_WORDING, explain
 from tgraph.retrieve.search.names import is_name
+from tgraph.retrieve.text.document_questions import subject_for_documents
 from tgraph.retrieve.text.question_form import form_of
 from tgraph.version import __version__
 
@@ -31,11 +34,14 @@ _NAME = re.compile(r"(?<![.?!]\s)\b[^\W\d_a-z][\w.â€™'-]*(?:\s+[^\W\d_a-z][\w.â€
 
 @dataclass(frozen=True, slots=True)
 class ModeReason:
-    """The question form and its reason; ``dropped`` counts failures."""
+    """The question form and its reason; ``dropped`` counts failures.
+
+    ``mode`` is set where one mode alone, without a model, answers such a question."""
 
     form: Form
     reason: str
     dropped: Mapping[str, int] = field(default_factory=dict)
+    mode: str = ""
 
 
 class Chooser(Step, Protocol):
@@ -52,6 +58,10 @@ class EmbeddedChooser:
 
     def choose(self, question: Question, context: Context, sink: CallSink = no_sink) -> ModeReason:
         """Return the question's form as ``Chooser.choose`` does, without a model call."""
+        subject = subject_for_documents(question.text)
+        if subject and context.wording >= THIRD_WORDING:
+            reason = explain("form", predicate=f"asks what each document says on {subject}")
+            return ModeReason("listed", reason, mode=BM25.name)
         form = form_of(question.text, _find_names(question, context))
         return ModeReason(form.form, form.reason)
 

@@ -207,17 +207,19 @@ def quoted_parts(selection: Selection, notes: Notes) -> Iterator[Draft]:
     quoted_places: set[object] = set()
     for part in selection.parts:
         for place in part.places:
-            draft = _draft_quote(selection, place)
+            draft = _draft_quote(selection, place, part.label)
             if draft is not None and place_of(place) not in quoted_places:
                 quoted_places.add(place_of(place))
                 yield draft
         if part.missing:
             notes.missing.append(part.missing)
+        if part.remark:
+            notes.remarks.append(part.remark)
     if not quoted_places:
         notes.nearest += [place for part in selection.parts for place in part.nearest]
 
 
-def _draft_quote(selection: Selection, place: Evidence) -> Draft | None:
+def _draft_quote(selection: Selection, place: Evidence, label: str = "") -> Draft | None:
     """Return the sentence with selections resting on the sentence; None without matching
     selections."""
     here = place_of(place)
@@ -229,4 +231,5 @@ def _draft_quote(selection: Selection, place: Evidence) -> Draft | None:
             holding.append(selected)
             iris += matching_iris
     text = " ".join(place.quote.split())
-    return Draft(text, tuple(holding), tuple(dict.fromkeys(iris))) if holding else None
+    lead = "\n" if label else " "
+    return Draft(text, tuple(holding), tuple(dict.fromkeys(iris)), lead, label) if holding else None

@@ -15,7 +15,7 @@ from tgraph.answer.map_reduce import MappedPoint
 from tgraph.rendering import format_count
 from tgraph.retrieve.reasons import COUNTS
 from tgraph.retrieve.reports import Reports
-from tgraph.retrieve.text.distinctive_terms import distinctive_terms
+from tgraph.retrieve.text.distinctive_terms import SMALL, distinctive_terms
 from tgraph.retrieve.text.lexical import terms
 from tgraph.retrieve.text.report_sentences import Extract
 
@@ -26,6 +26,21 @@ WORDS = 0.85
 """The share of letters and spaces in a sentence that is mostly words."""
 TERMS = 5
 """Terms of a theme."""
+TOPIC = 2
+"""Terms that tell what a theme is about."""
+LISTED = 4
+"""Commas of a sentence that may list names."""
+CAPITALS = 0.35
+"""The share of words with a capital letter of a sentence that lists names."""
+REPEATED = 3
+"""Documents in which a sentence stands word for word that is no text of theirs."""
+OPENS, ADDRESSES, LENGTHY, SUBJECT = 0.5, 0.6, 0.7, 1.5
+"""What a sentence counts that takes up the one before, that speaks to its reader, that is long, and
+that begins with what its theme or document is about."""
+SHORT, LONG = 7, 40
+"""Words of a sentence that says little, and of one that says too much."""
+BEGINNING = 6
+"""Words with which a sentence begins."""
 NAMED = 3
 """Names that the summary has."""
 LIKELY = 50
@@ -43,6 +58,18 @@ _LINK = re.compile(r"\[([^\[\]]*)\]\([^)]{0,2000}\)")
 _MARKED = re.compile(r"\*\*[^*]*\*\*|\*[^*]*\*|`[^`]*`|\b_[^_]*_\b")
 _HALF = re.compile(r"[*`|\]\[]")
 """What is left of mark-up of which the sentence has only a part."""
+_VERBAL = re.compile(r"[a-z]+(?:ing|ed)|get \w+")
+"""A term in small letters that is no noun."""
+_OPENING = re.compile(
+    r"(?:however|alternatively|instead|also|additionally|furthermore|moreover|similarly|otherwise"
+    r"|finally|next|first|second|third|then|therefore|thus|hence|here|note|sometimes|again|still"
+    r"|for (?:example|instance)|as (?:such|a result|above|below)|in (?:addition|this|these|that)"
+    r"|on the other hand|of course|after (?:this|that)|to|if|once|see|such|both|like|unlike"
+    r"|compared|due to|because|although|while)\b",
+    re.IGNORECASE,
+)
+"""How a sentence begins that takes up what was said, or says what to do."""
+_ADDRESSING = re.compile(r"\b(?:you|your|yours|let['’]s|please|try our|click)\b", re.IGNORECASE)
 _DEFINING = re.compile(
     r"(?:[Tt]he |[Aa]n? )?\W{0,3}((?:[\w'’-]+ ){0,3}[\w'’-]+?)\W{0,3} (?:is|are|was|were|means)\b"
 )
@@ -66,9 +93,25 @@ class Theme:
     titles: tuple[str, ...]
     telling: tuple[Extract, ...]
 
+    def describe(self, total: int) -> str:
+        """Return what the theme is about, and how many of all documents carry the theme."""
+        topic, titles = self.topic, [title for title in self.titles if title != self.topic]
+        carried = f"{len(self.documents):,} of {format_count(total, 'document')}"
+        leading = f", above all “{'”, “'.join(titles)}”" if titles else ""
+        return f"{topic[:1].upper()}{topic[1:]}: {carried}{leading}"
+
+    @property
+    def topic(self) -> str:
+        """The title of the one document that tells most of the theme, or else the first terms."""
+        if len(self.own) == 1 and self.titles:
+            return self.titles[0]
+        nouns = [term for term in self.terms if not _VERBAL.fullmatch(term)] or list(self.terms)
+        return " and ".join(nouns[:TOPIC])
+
     @property
     def label(self) -> str:
-        """The theme's label: terms, number of documents, and leading document titles."""
+        """The theme's label before the third wording: terms, number of documents, and leading
+        document titles."""
         carried, titles = format_count(len(self.documents), "document"), "; ".join(self.titles)
         leading = ": " if len(self.titles) == len(self.documents) else ", above all "
         return f"{_join_parts(self.terms)} ({carried}{leading + titles if titles else ''})"
@@ -223,6 +266,38 @@ def reads_well(extract: Extract) -> bool:
     return not asks and letters >= WORDS * len(text) and not _HALF.search(_MARKED.sub("", text))
 
 
+def sums_up(extract: Extract) -> bool:
+    """Return whether a sentence can stand for a theme in a summary: it reads well and lists no
+    names."""
+    text = _LINK.sub(r"\1", extract.text)
+    written = text.split()
+    capitals = sum(word[:1].isupper() for word in written)
+    lists = text.count(",") >= LISTED and capitals >= CAPITALS * len(written)
+    return reads_well(extract) and not lists
+
+
+def rate_summing_up(extract: Extract, theme: Theme) -> float:
+    """Rate how well a sentence opens what is told of a theme, by its beginning and its length."""
+    text = _LINK.sub(r"\1", extract.text)
+    written = text.split()
+    rating = OPENS if _OPENING.match(text.lstrip('"“*_')) else 1.0
+    rating *= ADDRESSES if _ADDRESSING.search(text) else 1.0
+    rating *= 1.0 if SHORT <= len(written) <= LONG else LENGTHY
+    subjects = {term for named in theme.terms for term in terms(named)}
+    subjects.update(terms(extract.evidence.title))
+    begins = subjects.intersection(terms(" ".join(written[:BEGINNING])))
+    return rating * (SUBJECT if begins else 1.0)
+
+
+def without_repeated(extracts: Sequence[Extract]) -> list[Extract]:
+    """Drop sentences that several documents have word for word, such as notices."""
+    documents: defaultdict[str, set[str]] = defaultdict(set)
+    for extract in extracts:
+        documents[extract.text].add(extract.evidence.document)
+    own = [extract for extract in extracts if len(documents[extract.text]) < REPEATED]
+    return own or list(extracts)
+
+
 def theme_closeness(theme_terms: Sequence[str], extract: Extract) -> float:
     """Return how closely a sentence matches theme terms, 0 to 1.
 
@@ -241,9 +316,14 @@ def theme_closeness(theme_terms: Sequence[str], extract: Extract) -> float:
 # --- as points ----------------------------------------------------------------------------------
 
 
-def theme_point(theme: Theme, quoted: Sequence[Extract], score: float) -> MappedPoint:
-    """Return a theme as a point, drawn from reports of its quoted or telling sentences."""
-    return _count_point(theme.label, score, (*quoted, *theme.telling))
+def theme_point(
+    theme: Theme, quoted: Sequence[Extract], score: float, total: int | None
+) -> MappedPoint:
+    """Return a theme as a point, drawn from reports of its quoted or telling sentences.
+
+    ``total`` counts all documents; None for the label before the third wording."""
+    text = theme.label if total is None else theme.describe(total)
+    return _count_point(text, score, (*quoted, *theme.telling))
 
 
 def _count_point(text: str, score: float, told: Sequence[Extract]) -> MappedPoint:
@@ -253,10 +333,44 @@ def _count_point(text: str, score: float, told: Sequence[Extract]) -> MappedPoin
     return MappedPoint(text, score, tuple(reports), tuple(reversed(places.values())), COUNTS)
 
 
+def summary_point(
+    themes: Sequence[Theme], everything: Sequence[Extract], *, whole: bool
+) -> MappedPoint:
+    """Return a point that says in a sentence how many documents there are, of how many themes, and
+    what most of them name; asked about a subject, how many documents speak of it."""
+    total = len({extract.evidence.document for extract in everything})
+    told = f"{format_count(total, 'document')} on {format_count(len(themes), 'theme')}"
+    named = [f"{name} (in {n:,})" for name, n in _common_names(everything, total)] if whole else []
+    text = f"{told}; named most: {_join_with_and(named)}." if named else f"{told}."
+    if not whole:
+        telling = {e.evidence.document for theme in themes for _, _, e in theme.sentences}
+        count = f"{len(telling):,} of {format_count(total, 'document')}"
+        text = f"{count} speak of this, on {format_count(len(themes), 'theme')}."
+    return _count_point(f"{SUMMARY}{text}", 1.0, [theme.telling[0] for theme in themes])
+
+
+def _common_names(everything: Sequence[Extract], total: int) -> list[tuple[str, int]]:
+    """Return the names that many documents have, without words also written in small letters."""
+    texts = " ".join(extract.text for extract in everything)
+    names = []
+    for name, count in _count_names(everything):
+        small = len(re.findall(rf"\b{re.escape(name.lower())}\b", texts))
+        written = len(re.findall(rf"\b{re.escape(name)}\b", texts))
+        if count >= total * COMMON and small < SMALL * (small + written):
+            names.append((name, count))
+    return names[:NAMED]
+
+
+def _join_with_and(parts: Sequence[str]) -> str:
+    head = ", ".join(parts[:-1])
+    return f"{head} and {parts[-1]}" if head else parts[-1]
+
+
 def overview_point(
     themes: Sequence[Theme], everything: Sequence[Extract], *, whole: bool
 ) -> MappedPoint:
-    """Return an overview point: leading theme terms, number of documents, and common names.
+    """Return an overview point before the third wording: leading theme terms, number of
+    documents, and common names.
 
     Names are given if the question is about the ``whole``; otherwise the number of documents
     that mention the subject."""

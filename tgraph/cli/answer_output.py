@@ -260,7 +260,7 @@ def _marked_text(answer: Answer) -> str:
     if answer.no_evidence:
         return escape_controls(answer.text)
     marked = (
-        (s.lead if at else "") + s.text + ("" if s.citations else UNCITED)
+        (s.lead if at else "") + s.label + s.text + ("" if s.citations else UNCITED)
         for at, s in enumerate(answer.sentences)
     )
     introduction = f"{answer.introduction}\n\n" if answer.introduction else ""

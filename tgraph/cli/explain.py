@@ -14,7 +14,7 @@ from tgraph.cli.terminal import format_count, one_line, place_text, print_json, 
 from tgraph.errors import VerificationError
 
 if TYPE_CHECKING:
-    from tgraph.explain.assess.verification import JudgedSentence, Verification
+    from tgraph.explain.assess.verification import JudgedAnswer, JudgedSentence, Verification
     from tgraph.explain.whynot.causes import WhyNot
 
 
@@ -30,7 +30,7 @@ _LONGEST = 160
 @chat_options
 @common
 def verify(session: str, lexical: bool, as_json: bool, **flags: Any) -> None:
-    """Check whether the cited quotes entail each sentence of an answer.
+    """Check whether the cited quotes entail each sentence, and whether the answer answers.
 
     The language model judges. Without a model, the reader model judges if possible, else a
     comparison of words: a sentence that stands word for word in a cited place is quoted, and for
@@ -38,7 +38,11 @@ def verify(session: str, lexical: bool, as_json: bool, **flags: Any) -> None:
     missing, the command follows the record back to the first step that lost the support. The
     verdicts are recorded and shown by `trace`.
 
-    Exit code 4: a sentence is not supported, or cites nothing.
+    The answer as a whole: the short answer must be stated by a citation, and the reader reads the
+    evidence of the selection once more: its probabilities must lead to the recorded verdict and to
+    the short answer that was shown. With `--lexical`, only the short answer is checked.
+
+    Exit code 4: a sentence is not supported, or cites nothing, or the answer does not answer.
 
     \b
     Examples:
@@ -64,18 +68,40 @@ def print_verification(found: Verification, *, as_json: bool) -> None:
         wrong = sum(n for verdict, n in found.counts.items() if verdict not in FINE)
         lack = "lacks" if wrong == 1 else "lack"
         sentences = format_count(len(found.sentences), "sentence")
-        raise VerificationError(f"{wrong} of {sentences} {lack} support.")
+        faults = [f"{wrong} of {sentences} {lack} support."] if wrong else []
+        if found.answer is not None and found.answer.verdict not in FINE:
+            faults.append(f"The answer does not hold: {found.answer.reason}.")
+        raise VerificationError(" ".join(faults))
 
 
 def _verification_lines(found: Verification) -> Iterator[str]:
     for number, sentence in enumerate(found.sentences, 1):
         yield f"{number}. [{sentence.verdict}] {one_line(sentence.text)}"
         yield from _sentence_lines(sentence)
+    if found.answer is not None:
+        yield from _answer_lines(found.answer)
     yield f"Judge: {found.judge}"
     yield "Verdicts: " + ", ".join(f"{n} {verdict}" for verdict, n in found.counts.items())
     yield f"Citation recall: {weight_text(found.recall)}, precision: {weight_text(found.precision)}"
     yield f"On record: {found.verification}"
     yield from (f"Note: {note}" for note in found.notes)
+
+
+def _answer_lines(judged: JudgedAnswer) -> Iterator[str]:
+    yield f"Answer: [{judged.verdict}] recorded as {judged.recorded.replace('_', ' ')}"
+    yield f"   {one_line(judged.reason)}"
+    if judged.recomputed:
+        yield (
+            f"   probability that the documents answer: {weight_text(judged.confidence)} on record,"
+            f" {weight_text(judged.recomputed_confidence)} read again"
+        )
+    if (short := judged.short) is not None:
+        yield f"Short answer: [{short.verdict}] {one_line(short.text)}"
+        yield f"   {one_line(short.reason)}"
+        yield (
+            f"   probability that it is right: {weight_text(short.probability)} on record,"
+            f" {weight_text(short.recomputed)} read again"
+        )
 
 
 def _sentence_lines(sentence: JudgedSentence) -> Iterator[str]:

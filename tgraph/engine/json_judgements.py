@@ -9,7 +9,7 @@ from pydantic import AliasChoices, AliasPath, BeforeValidator, Field
 
 from tgraph.engine.json_answers import SessionIri, UsageOut
 from tgraph.engine.json_output import Output
-from tgraph.explain.assess.verification import JudgedSentence, Verification
+from tgraph.explain.assess.verification import JudgedAnswer, JudgedSentence, Verification
 from tgraph.model import Usage
 
 if TYPE_CHECKING:
@@ -33,12 +33,13 @@ class VerificationOut(Output):
     judge: str = Field(description="the model or method that judged")
     passed: bool = Field(
         validation_alias=AliasChoices("passed", "is_supported"),
-        description="no sentence lacks support",
+        description="no sentence lacks support, and the answer answers",
     )
     counts: dict[str, int] = Field(description="how many sentences have each verdict")
     recall: float | None = Field(description="ALCE's citation recall, 0 to 1")
     precision: float | None = Field(description="ALCE's citation precision, 0 to 1")
     sentences: tuple[JudgedSentence, ...]
+    answer: JudgedAnswer | None = Field(description="the answer as a whole, and its short answer")
     verification: str = Field(description="IRI of the verification on record")
     usage: Annotated[UsageOut, BeforeValidator(_read_usage)]
     dropped: dict[str, int] = Field(description="what could not be used, by reason")

@@ -58,17 +58,20 @@ class Sentence:
     """An answer sentence with supporting citations, best first.
 
     ``lead`` separates the sentence from the previous sentence: nothing, a space, a new
-    paragraph or a new list item."""
+    paragraph or a new list item. ``label`` is told before the sentence without being a part of
+    it, such as the title of its document."""
 
     text: str
     citations: tuple[Citation, ...]
     lead: str = " "
+    label: str = ""
 
 
 def join_sentences(sentences: Sequence[Sentence]) -> str:
     """Join sentences into an answer's text."""
     return "".join(
-        (sentence.lead if index else "") + sentence.text for index, sentence in enumerate(sentences)
+        (sentence.lead if index else "") + sentence.label + sentence.text
+        for index, sentence in enumerate(sentences)
     )
 
 

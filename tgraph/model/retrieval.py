@@ -155,11 +155,13 @@ class QuestionPart:
     """A separately asked part of a question: ``places`` contains answering places, best first.
 
     If no place answers, ``missing`` contains the part's words, and ``nearest`` the nearest
-    places."""
+    places. ``label`` is told before the part's answer, ``remark`` beside all answers."""
 
     places: tuple[Evidence, ...] = ()
     missing: str = ""
     nearest: tuple[Evidence, ...] = ()
+    label: str = ""
+    remark: str = ""
 
 
 @dataclass(frozen=True, slots=True)

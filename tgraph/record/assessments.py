@@ -118,7 +118,7 @@ class EvaluationRecord(BundleRecord):
 class VerificationRecord(BundleRecord):
     """The provenance record of a verification.
 
-    Each verdict derives from the judged sentence, the result from all verdicts."""
+    Each verdict derives from the judged sentence or answer, the result from all verdicts."""
 
     kind = VERIFICATION
 
@@ -143,7 +143,7 @@ class VerificationRecord(BundleRecord):
         lost_at: str = "",
         lost_in: str = "",
     ) -> str:
-        """Record a sentence's verdict.
+        """Record the verdict on a sentence, or on the answer as a whole.
 
         If support is missing, also record the step that lost the support and the step's
         affected output."""

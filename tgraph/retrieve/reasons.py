@@ -183,6 +183,10 @@ _TEXTS: Mapping[str, tuple[str, str]] = {
     ),
     "step": ("it answers a step of the question", "a sentence answers a step of the question"),
     "part": ("it answers a part of the question", "a sentence answers a part of the question"),
+    "mention": (
+        "a sentence mentions “{subject}”, the best of its document",
+        "a sentence mentions “{subject}”, the best sentence of its document on the subject",
+    ),
     "authority": (
         "its source has an authority of {authority:g}",
         "the source document has an authority of {authority:g} on a scale from 0 to 1",

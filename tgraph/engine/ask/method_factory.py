@@ -272,6 +272,8 @@ def choose_method(question: Question, parts: Components, context: Context) -> Ch
     calls: list[Call] = []
     choice = chooser.choose(question, context, calls.append)
     mode, why = mode_for(choice.form, parts.settings.auto, context)
+    if choice.mode and parts.chat is None:
+        mode, why = choice.mode, ""
     choice = replace(choice, reason=extend_reason(choice.reason, why))
     method = in_steps(method_of(mode, parts), question.text, parts, choice.form)
     return Chosen(method, choice, chooser.agent, tuple(calls))

@@ -243,7 +243,9 @@ class QuestionRun:
                 sentences.append(sentence)
                 lead = sentence.lead if len(sentences) > 1 else ""
                 yield SentenceMessage(
-                    message_type="chunk", response=lead + sentence.text, sentence=sentence
+                    message_type="chunk",
+                    response=lead + sentence.label + sentence.text,
+                    sentence=sentence,
                 )
         if not sentences:
             yield self._explain_message(record.answer_begun(step))
@@ -273,6 +275,7 @@ class QuestionRun:
             *self._question_notes(question, sentences),
             *notes_on(self._context, sentences),
             *missing,
+            *(Note(text, (), ()) for text in notes.remarks),
             *(Note(text, (), ()) for text in (*self._context.notes, *self._context.doubts.said)),
             *(_nearest_note(place, question, self._context) for place in notes.nearest),
             *doubts,

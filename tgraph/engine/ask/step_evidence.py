@@ -6,14 +6,24 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from tgraph.answer.base import Selector
-from tgraph.model import Agent, Candidate, Evidence, Judgement, QuestionPart, Retrieval, Selection
+from tgraph.model import (
+    Agent,
+    Candidate,
+    Evidence,
+    Judgement,
+    QuestionPart,
+    Retrieval,
+    Selected,
+    Selection,
+)
 from tgraph.models.base import CallSink
 from tgraph.retrieve.base import Context, Question, Retriever
 from tgraph.retrieve.candidates import assign_ranks as renumbered
 from tgraph.retrieve.candidates import chunk_candidates
-from tgraph.retrieve.reasons import explain
+from tgraph.retrieve.reasons import explain, explain_selection
 from tgraph.retrieve.text.evidence_ranking import sharpen_evidence
 from tgraph.retrieve.text.sentence_ranking import SentencePlace, place_of
+from tgraph.version import __version__
 
 SLACK = 0.1
 """How much less than the best sentence alone the steps together may be worth."""
@@ -120,6 +130,40 @@ class BridgedRetriever(_RetrieverAround):
         bridge = self.bridge.places[before].iri if before >= 0 else ""
         other_evidence = (e for e in candidate.evidence if e is not last)
         return replace(candidate, evidence=(last, *other_evidence), bridge=bridge)
+
+
+@dataclass(frozen=True, slots=True)
+class GivenRetriever:
+    """A retriever whose result was made beforehand, by words."""
+
+    retrieval: Retrieval
+
+    step = "WordSearch"
+    matches_entities = False
+
+    def retrieve(self, question: Question, context: Context) -> Retrieval:
+        """As ``Retriever.retrieve``."""
+        return self.retrieval
+
+
+@dataclass(frozen=True, slots=True)
+class EverySelector:
+    """A selector that takes all candidates, as answers to the parts of the question."""
+
+    parts: tuple[QuestionPart, ...]
+
+    agent = Agent("method", "embedded-documents", __version__)
+    step = "EdgeSelecting"
+
+    def select(
+        self, question: Question, retrieval: Retrieval, limit: int, sink: CallSink
+    ) -> Selection:
+        """As ``Selector.select``, but without a limit: the candidates are one for each document."""
+        selected = (
+            Selected(index, candidate, explain_selection(candidate.reasons), candidate.score)
+            for index, candidate in enumerate(retrieval.candidates)
+        )
+        return Selection(tuple(selected), parts=self.parts)
 
 
 @dataclass(frozen=True, slots=True)

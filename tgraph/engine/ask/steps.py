@@ -13,26 +13,34 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from tgraph.answer.compared_values import Decision, decide_comparison
+from tgraph.answer.document_mentions import find_mentions
 from tgraph.answer.embedded import EmbeddedSynthesiser
 from tgraph.answer.part_answers import PartReading, SideAnswer, part_reading, side_answer
 from tgraph.answer.step_answers import StepAnswer, answers_in, best_sentences
+from tgraph.engine.ask.authority import WeighedRetriever, WeighedSelector
 from tgraph.engine.ask.methods import Gathering, MethodAround, TwoStages
 from tgraph.engine.ask.step_evidence import (
     WHY_PART,
     WHY_STEP,
     AnsweredParts,
     BridgedRetriever,
+    EverySelector,
+    GivenRetriever,
     PartSelector,
     RetrieverWithPlaces,
     StepBridge,
 )
 from tgraph.model import Agent, Evidence, Judgement, QuestionPart
 from tgraph.record.session import SessionRecord
+from tgraph.rendering import one_line
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.entity_matching import match_all
+from tgraph.retrieve.modes.registry import MODES
+from tgraph.retrieve.reasons import THIRD_WORDING
 from tgraph.retrieve.text.comparison import QuestionComparison, comparison_of
 from tgraph.retrieve.text.coordination import split_question
 from tgraph.retrieve.text.decomposition import QuestionStep, decompose_question, without_article
+from tgraph.retrieve.text.document_questions import subject_for_documents
 from tgraph.version import __version__
 
 TRIED = 2
@@ -41,20 +49,29 @@ TRIED = 2
 
 @dataclass(frozen=True, slots=True)
 class StepPlan:
-    """Question steps of one sort: comparison, parts or chain; false without steps."""
+    """Question steps of one sort: comparison, parts, chain, or a subject that each document is
+    asked about; false without steps."""
 
+    subject: str = ""
     comparison: QuestionComparison | None = None
     parts: tuple[QuestionStep, ...] = ()
     chain: tuple[QuestionStep, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.comparison or self.parts or self.chain)
+        return bool(self.subject or self.comparison or self.parts or self.chain)
 
 
 def plan_of(question: str, chained: bool) -> StepPlan:
     """Return question steps; ``chained`` asks for descriptions first."""
+    if subject := subject_for_documents(question):
+        return StepPlan(subject)
+    return _plan_of_earlier(question, chained)
+
+
+def _plan_of_earlier(question: str, chained: bool) -> StepPlan:
+    """Return question steps as before the third wording: no document is asked by itself."""
     if comparison := comparison_of(question):
-        return StepPlan(comparison)
+        return StepPlan(comparison=comparison)
     if parts := split_question(question):
         return StepPlan(parts=parts)
     return StepPlan(chain=decompose_question(question) if chained else ())
@@ -71,7 +88,16 @@ class Stepwise(MethodAround):
 
     def gather(self, question: Question, context: Context, record: SessionRecord) -> Gathering:
         """As ``Method.gather``."""
-        if self.plan.chain:
+        plan = self.plan
+        if plan.subject and record.wording < THIRD_WORDING:
+            chained = MODES[self.inner.mode].stepwise
+            plan = _plan_of_earlier(question.text, chained)
+            earlier = replace(self, plan=plan) if plan else self.inner
+            return (yield from earlier.gather(question, context, record))
+        inner: TwoStages
+        if plan.subject:
+            inner = self._ask_documents(plan.subject, context, record)
+        elif self.plan.chain:
             inner = self._bridge_method(context, record)
         elif self.plan.comparison is not None:
             inner = self._in_parts(
@@ -80,6 +106,25 @@ class Stepwise(MethodAround):
         else:
             inner = self._in_parts(self._answer_parts(question, context, record))
         return (yield from inner.gather(question, context, record))
+
+    # --- documents ---
+
+    def _ask_documents(self, subject: str, context: Context, record: SessionRecord) -> TwoStages:
+        """Return the method that tells what each document says on a subject."""
+        mentions = find_mentions(subject, context)
+        for number, place in enumerate(mentions.places, 1):
+            text = f"What does “{one_line(place.title)}” say about {subject}?"
+            with record.step("StepAnswering", self.agent) as activity:
+                record.step_answer(activity, number, text, "", [place.iri], ())
+        return replace(
+            self.inner,
+            retriever=WeighedRetriever(GivenRetriever(mentions.retrieval)),
+            selector=WeighedSelector(EverySelector(mentions.parts)),
+            concepts=None,
+            keywords=None,
+            sharpens=False,
+            reads=False,
+        )
 
     # --- parts ---
 

@@ -9,10 +9,12 @@ from tgraph.answer.support import LexicalJudge, SupportJudge
 from tgraph.engine.ask.question_run import answer_of, on_record, usage_of
 from tgraph.engine.open_collection import OpenCollection
 from tgraph.engine.progress import OnProgress, Progress
+from tgraph.engine.rerun.answer_check import check_answer
 from tgraph.errors import UsageError
 from tgraph.explain.as_of.store import StoreAsOf, read_then
 from tgraph.explain.assess.support_lineage import Verifier, judge_all
 from tgraph.explain.assess.verification import (
+    FINE,
     JudgedSentence,
     Verification,
     citation_precision,
@@ -37,7 +39,7 @@ def verify_session(
     store = opened.read()
     judge = LexicalJudge() if lexical else opened.parts.support_judge
     record = opened.record(VerificationRecord)
-    return VerificationRun(opened, session, judge, record, progress).run(store)
+    return VerificationRun(opened, session, judge, record, progress, lexical).run(store)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,7 @@ class VerificationRun:
     judge: SupportJudge
     record: VerificationRecord
     progress: OnProgress
+    lexical: bool = False
 
     def run(self, store: Store) -> Verification:
         """Return recorded verdicts, based on knowledge read by the session. Raise
@@ -81,7 +84,7 @@ class VerificationRun:
         verifier = Verifier(trace, origins, self.judge, self.record.call)
         judged = judge_all(verifier, trace.sentences, self._progress_counter(len(trace.sentences)))
         verification = self._build_verification(trace, judged, verifier, then)
-        self._put_on_record(verification)
+        self._put_on_record(trace, verification)
         return verification
 
     def _progress_counter(self, total: int) -> Callable[[], None]:
@@ -109,9 +112,10 @@ class VerificationRun:
             usage=usage_of(self.record),
             dropped=dict(+verifier.dropped),
             notes=(then.note,) if then.note else (),
+            answer=check_answer(self.opened, trace, self.record.call, lexical=self.lexical),
         )
 
-    def _put_on_record(self, made: Verification) -> None:
+    def _put_on_record(self, trace: Trace, made: Verification) -> None:
         record = self.record
         for sentence in made.sentences:
             lost = sentence.lost
@@ -122,6 +126,10 @@ class VerificationRun:
                 lost_at=lost.step if lost else "",
                 lost_in=lost.item if lost else "",
             )
+        if made.answer is not None:
+            judged, place = made.answer, answer_of(trace)
+            lost_at, lost_in = ("", "") if judged.verdict in FINE else ("answer", place)
+            record.verdict(place, judged.verdict, judged.reason, lost_at=lost_at, lost_in=lost_in)
         measures = {"citation-recall": made.recall, "citation-precision": made.precision}
         record.result({k: m for k, m in measures.items() if m is not None}, made.dropped)
         record.finish("completed")

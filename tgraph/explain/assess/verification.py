@@ -73,14 +73,45 @@ class JudgedSentence:
 
 
 @dataclass(frozen=True, slots=True)
+class JudgedShortAnswer:
+    """A short answer: whether citations state it (``quoted``, ``unsupported``, ``undecided``).
+
+    ``probability`` is on record, ``recomputed`` by the reader over the recorded evidence, and
+    ``follows`` whether the two agree; None where nobody judged."""
+
+    text: str
+    verdict: SentenceVerdict
+    reason: str
+    probability: float | None = None
+    recomputed: float | None = None
+    follows: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedAnswer:
+    """Whether an answer answers its question: ``supported``, ``unsupported`` or ``undecided``.
+
+    ``recorded`` is the answer's verdict on record, ``recomputed`` the one that the reader's
+    confidence in the recorded evidence leads to, empty where nobody judged."""
+
+    verdict: SentenceVerdict
+    reason: str
+    recorded: str
+    recomputed: str
+    confidence: float | None
+    recomputed_confidence: float | None
+    short: JudgedShortAnswer | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Verification:
-    """A verification: do citations entail each answer sentence?
+    """A verification: do citations entail each answer sentence, and does the answer answer?
 
     ``recall`` and ``precision`` (0 to 1) are ALCE's (Gao and others 2023, section 4): the share
     of sentences supported jointly by their citations, and the share of precise citations. A
     citation is imprecise if its sentence lacks support, or if it neither supports alone nor
     helps the others. Both are None without judged sentences. ``judge`` names the judge,
-    ``verification`` is the recorded IRI."""
+    ``verification`` is the recorded IRI; ``answer`` judges the answer as a whole."""
 
     session: str
     question: str
@@ -93,11 +124,14 @@ class Verification:
     usage: Mapping[str, int] = field(default_factory=dict)
     dropped: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    answer: JudgedAnswer | None = None
 
     @property
     def is_supported(self) -> bool:
-        """True if no sentence lacks support; undecided sentences count as supported."""
-        return all(s.verdict in FINE for s in self.sentences)
+        """True if no sentence lacks support and the answer answers; what is undecided counts as
+        supported."""
+        answers = self.answer is None or self.answer.verdict in FINE
+        return answers and all(s.verdict in FINE for s in self.sentences)
 
     @property
     def counts(self) -> dict[str, int]:

@@ -223,6 +223,14 @@ def at_a_glance(trace: Trace, sentences: Sequence[ShownSentence]) -> Iterator[Gl
     yield _share("Cited", sum(bool(s.places) for s in sentences), len(sentences), "sentences")
     if judged := [s.verdict for s in trace.sentences if s.verdict]:
         yield _verification_glance(judged)
+    if trace.judged is not None:
+        yield Glance(
+            "Answer",
+            trace.judged.verdict,
+            trace.judged.reason,
+            trace.judged.verdict != "unsupported",
+            "evidence",
+        )
     if trace.influence:
         count = len(trace.influence.above)
         detail = f"of {len(trace.selected)} items have influence of their own"

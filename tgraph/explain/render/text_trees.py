@@ -16,6 +16,7 @@ from tgraph.explain.render.wording import (
     elapsed_seconds,
     format_clock,
     item_text,
+    judged_text,
     kinds_text,
     knowledge_text,
     label_text,
@@ -150,6 +151,7 @@ def _session_lines(trace: Trace) -> Iterator[Text]:
             "Concepts": trace.concepts_text if trace.concepts else None,
             "Entities": matches_text(trace) or None,
             "Confidence": one_line(trace.confidence_text) or None,
+            "Verified": judged_text(trace) or None,
         },
         width=11,
     )

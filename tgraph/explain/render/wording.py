@@ -284,6 +284,12 @@ def verdict_text(sentence: TraceSentence) -> str:
     return f"{sentence.verdict}{lost}"
 
 
+def judged_text(trace: Trace) -> str:
+    """Return the latest verification's verdict on the answer as a whole; blank without one."""
+    judged = trace.judged
+    return f"answer {judged.verdict}: {one_line(judged.reason)}" if judged else ""
+
+
 def way_text(place: TraceQuotation) -> str:
     """Return items leading down to a quotation, by kind and label."""
     pairs = zip(place.via, place.way, strict=True)

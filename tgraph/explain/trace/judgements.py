@@ -28,7 +28,7 @@ class RecordedVerdict:
 
 
 def verdicts_on(store: Store, sentence: str) -> list[RecordedVerdict]:
-    """Return verdicts on an answer sentence, in order of creation."""
+    """Return verdicts on an answer sentence, or on an answer as a whole, in order of creation."""
     verdicts = [
         _read_verdict(store, verdict, quad.graph_name)
         for quad in match_record(store, None, v.prov("wasDerivedFrom"), NamedNode(sentence))

@@ -260,6 +260,7 @@ class TraceReader:
             confidence=self._read_probability("confidence"),
             short_confidence=self._read_probability("shortConfidence"),
             verdict=self._said.read_text(v.answer_iri(self._uuid), "answerVerdict"),
+            judged=next(reversed(verdicts_on(self._store, v.answer_iri(self._uuid))), None),
             choice=self._said.read_text(v.session_part_iri("mode-choice", self._uuid), "reasoning"),
             step_answers=self._step_answers(),
         )

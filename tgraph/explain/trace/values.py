@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tgraph.errors import UsageError
-from tgraph.explain.trace.judgements import RecordedInfluence
+from tgraph.explain.trace.judgements import RecordedInfluence, RecordedVerdict
 from tgraph.model import EntityMatch, Quotation
 from tgraph.rendering import (
     brief_repr,
@@ -247,9 +247,9 @@ class Trace:
     analysis, or None. ``short`` is a short answer, ``short_confidence`` the probability that the
     short answer is right, ``confidence`` the probability that the documents answer the question
     (0 to 1), if recorded; ``verdict`` is answered, uncertain or no_evidence, blank in records of
-    earlier releases. ``as_of`` is the requested time,
-    generation or session, blank for newest knowledge. ``published`` is the start time of the
-    queried knowledge (xsd:dateTime)."""
+    earlier releases; ``judged`` is what the latest verification says of the answer as a whole.
+    ``as_of`` is the requested time, generation or session, blank for newest knowledge.
+    ``published`` is the start time of the queried knowledge (xsd:dateTime)."""
 
     explain_id: str
     explain_collection: str
@@ -287,6 +287,7 @@ class Trace:
     confidence: float | None = None
     short_confidence: float | None = None
     verdict: str = ""
+    judged: RecordedVerdict | None = None
     as_of: str = ""
     published: str = ""
     report: Callable[[], str] | None = field(default=None, repr=False, compare=False)

@@ -113,7 +113,7 @@ def _build_extracts(
             sentence_terms = frozenset(terms(text))
             is_prose = bool(_PROSE.fullmatch(text)) and not _ROW.match(text)
             is_prose = is_prose and len(text.split()) >= FEWEST_WORDS
-            names_title, leans = not title.isdisjoint(sentence_terms), bool(_LEANING.match(text))
+            names_title, leans = not title.isdisjoint(sentence_terms), leans_on_another(text)
             extracts.append(
                 Extract(
                     report,
@@ -128,6 +128,11 @@ def _build_extracts(
                 )
             )
     return extracts
+
+
+def leans_on_another(text: str) -> bool:
+    """Return whether a sentence needs the one before to be understood."""
+    return bool(_LEANING.match(text))
 
 
 def _is_aside(place: Evidence, context: Context) -> bool:

@@ -1,0 +1,199 @@
+"""Whether a recorded answer answers: its short answer held against what is cited, its verdict and
+probabilities against what the reader finds in the recorded evidence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from math import prod
+
+from tgraph.answer.support import LexicalJudge
+from tgraph.engine.ask.parameters import asked_of, restore_settings
+from tgraph.engine.ask.steps import plan_of
+from tgraph.engine.ask.verdict import LEAST_SHORT_CONFIDENCE
+from tgraph.engine.open_collection import OpenCollection
+from tgraph.errors import TgraphError
+from tgraph.explain.assess.verification import JudgedAnswer, JudgedShortAnswer, SentenceVerdict
+from tgraph.explain.trace.values import Trace
+from tgraph.index.sources import is_mark
+from tgraph.model import Retrieval
+from tgraph.models.base import CallSink, no_sink
+from tgraph.rendering import collapse_whitespace
+from tgraph.retrieve.base import Context, Question
+from tgraph.retrieve.candidates import assign_ranks, chunk_candidates
+from tgraph.retrieve.modes.registry import mode_named
+from tgraph.retrieve.text.evidence_ranking import sharpen_evidence
+from tgraph.retrieve.text.reading import is_known_to, read_candidates
+from tgraph.settings import AnswerSettings
+
+TOLERANCE = 0.05
+"""By how much a probability may differ from the one on record: the reader sees the selection alone
+again, not all that was retrieved."""
+
+_DECISION = re.compile(r"^(?:Yes|No)\s+[–-]\s+")
+_UNREAD = "no reader judged the answer"
+
+
+@dataclass(frozen=True, slots=True)
+class Recomputed:
+    """What the reader finds in the recorded evidence; ``reason`` says why it found nothing."""
+
+    confidence: float | None = None
+    short_confidence: float | None = None
+    reason: str = ""
+
+
+def check_answer(
+    opened: OpenCollection, trace: Trace, sink: CallSink, *, lexical: bool
+) -> JudgedAnswer:
+    """Return the judgement on an answer as a whole and on its short answer."""
+    settings = opened.settings
+    found = Recomputed(reason=f"{_UNREAD}: words alone judge")
+    if not lexical:
+        try:
+            settings = restore_settings(settings, trace.mode, trace.parameters)
+            context = opened.context_as_of(trace.generation).for_question(sink)
+            found = read_again(trace, replace(context, settings=settings))
+        except TgraphError as error:
+            found = Recomputed(reason=error.message)
+    short = _check_short_answer(trace, found)
+    return _check_verdict(trace, found, short, settings.answer)
+
+
+def read_again(trace: Trace, context: Context) -> Recomputed:
+    """Have the reader read the evidence of the selection once more, each part of the question by
+    itself."""
+    question, mode = asked_of(trace.question, trace.parameters), mode_named(trace.mode)
+    chunks = list(dict.fromkeys(e.chunk for item in trace.selected for e in item.evidence))
+    reader = context.reader
+    if reader is None:
+        return Recomputed(reason=f"{_UNREAD}: there is none")
+    if not chunks or mode is None or mode.reports == "only":
+        return Recomputed(reason=_UNREAD)
+    if reader.language and not is_known_to(reader, question, context):
+        return Recomputed(reason=f"{_UNREAD}: it does not know the language of the question")
+    plan = plan_of(trace.question, chained=False)
+    if plan.subject:
+        return Recomputed(reason=f"{_UNREAD}: each document is told")
+    asked = [question]
+    if plan:
+        steps = (s for s in trace.step_answers if s.place and s.question != trace.question)
+        asked = [replace(question, text=step.question) for step in steps]
+    candidates = tuple(assign_ranks(chunk_candidates(context, ((c, 1.0, ()) for c in chunks))))
+    readings = [_read_once(each, Retrieval(candidates, 0), context) for each in asked]
+    if not readings:
+        return Recomputed(reason=_UNREAD)
+    confidence = _multiply(reading.confidence for reading in readings)
+    short = _multiply(reading.short_confidence for reading in readings)
+    return Recomputed(confidence, confidence if plan.comparison else short)
+
+
+def _read_once(question: Question, retrieval: Retrieval, context: Context) -> Recomputed:
+    assert context.reader is not None
+    ranked = sharpen_evidence(question, retrieval, context)
+    judgement = read_candidates(question, ranked, context.reader, context).judgement
+    if judgement is None:
+        return Recomputed()
+    return Recomputed(judgement.confidence, judgement.short_confidence)
+
+
+def _multiply(probabilities: Iterable[float | None]) -> float | None:
+    known = list(probabilities)
+    numbers = [probability for probability in known if probability is not None]
+    return round(prod(numbers), 6) if len(numbers) == len(known) else None
+
+
+# --- the short answer ---
+
+
+def _check_short_answer(trace: Trace, found: Recomputed) -> JudgedShortAnswer | None:
+    """Judge whether citations state the short answer, and whether its recorded probability
+    follows; None without a short answer."""
+    if not trace.short:
+        return None
+    quotes = list(dict.fromkeys(c.quote for s in trace.sentences for c in s.citations))
+    recorded, recomputed = trace.short_confidence, found.short_confidence
+    follows = None
+    if recorded is not None and recomputed is not None:
+        follows = abs(recorded - recomputed) <= TOLERANCE
+    if is_mark(trace.short) or any(map(is_mark, quotes)):
+        reason = "text of the answer was erased"
+        return JudgedShortAnswer(trace.short, "undecided", reason, recorded, recomputed, follows)
+    unstated = [part for part in _short_parts(trace.short) if not _is_stated(part, quotes)]
+    reason = f"no citation states “{'; '.join(unstated)}”" if unstated else "the citations state it"
+    verdict: SentenceVerdict = "unsupported" if unstated else "quoted"
+    return JudgedShortAnswer(trace.short, verdict, reason, recorded, recomputed, follows)
+
+
+def _short_parts(short: str) -> list[str]:
+    """Return the answers to the parts of a question, without the decision between them."""
+    return [part for part in _DECISION.sub("", short).split("; ") if part.strip()]
+
+
+def _is_stated(part: str, quotes: list[str]) -> bool:
+    """Return whether quotes contain the words of a part, or its names and numbers together."""
+    folded = collapse_whitespace(part).casefold()
+    if any(folded in collapse_whitespace(quote).casefold() for quote in quotes):
+        return True
+    return LexicalJudge().judge("", part, quotes, no_sink).is_proven
+
+
+# --- the verdict ---
+
+
+def _check_verdict(
+    trace: Trace,
+    found: Recomputed,
+    short: JudgedShortAnswer | None,
+    settings: AnswerSettings,
+) -> JudgedAnswer:
+    recorded = trace.verdict or ("answered" if trace.sentences else "no_evidence")
+    recomputed = _verdict_of(found.confidence, settings)
+    faults = list(_short_faults(short))
+    verdict: SentenceVerdict
+    if found.confidence is not None and recorded == "answered" != recomputed:
+        fault = (
+            f"the reader gives the recorded evidence a probability of {found.confidence:.2f} to"
+            f" answer, which is {recomputed.replace('_', ' ')}"
+        )
+        if not _is_by_model(trace):
+            faults.append(fault)
+    if faults:
+        verdict, reason = "unsupported", "; ".join(faults)
+    elif found.confidence is None:
+        verdict, reason = "undecided", found.reason or _UNREAD
+    elif recorded != "answered":
+        verdict, reason = "undecided", "the answer itself says that it may be none"
+    else:
+        verdict = "supported"
+        reason = f"the reader gives the recorded evidence {found.confidence:.2f} to answer"
+    return JudgedAnswer(
+        verdict, reason, recorded, recomputed, trace.confidence, found.confidence, short
+    )
+
+
+def _short_faults(short: JudgedShortAnswer | None) -> Iterable[str]:
+    if short is None:
+        return
+    if short.verdict == "unsupported":
+        yield short.reason
+    if short.follows is False and (short.recomputed or 0.0) < LEAST_SHORT_CONFIDENCE:
+        yield (
+            f"the probability of the short answer is {short.recomputed:.2f} by the recorded"
+            f" evidence, not {short.probability:.2f}"
+        )
+
+
+def _verdict_of(confidence: float | None, settings: AnswerSettings) -> str:
+    """Return the verdict that a confidence leads to; empty without one."""
+    if confidence is None:
+        return ""
+    if confidence < settings.least_confidence:
+        return "no_evidence"
+    return "uncertain" if confidence < settings.sure_confidence else "answered"
+
+
+def _is_by_model(trace: Trace) -> bool:
+    """Return whether a model wrote the answer: it judged for itself whether there is one."""
+    return any(call.prompt for call in trace.calls)
