@@ -1,8 +1,8 @@
 """Asks Microsoft GraphRAG's questions in one process; run by the Python that has ``graphrag``.
 
-Usage: PYTHON graphrag_driver.py ROOT. Each line of standard input is a JSON array of a mode and a
-question; for each a line with the CPU seconds that its answer took is printed. What a question
-needs of an index is read before, and one event loop serves them all.
+Usage: PYTHON graphrag_driver.py ROOT. Each line of standard input is a JSON array of a mode, a
+question and perhaps settings of the mode; for each a line with the CPU seconds that its answer took
+is printed. What a question needs of an index is read before, and one event loop serves them all.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ def main(root: Path) -> None:
     tables = {name: read(root / "output" / f"{name}.parquet") for name in _TABLES}
     with asyncio.Runner() as runner:
         for line in sys.stdin:
-            mode, question = json.loads(line)
+            mode, question, *limits = json.loads(line)
+            for name, value in (pair for each in limits for pair in each.items()):
+                setattr(getattr(config, f"{mode}_search"), name, value)
             given = {name: tables[name] for name in _NEEDED[mode]} | _MORE[mode]
             search = getattr(api, f"{mode}_search")
             start = time.process_time()

@@ -1,9 +1,10 @@
 """Indexes files with LightRAG, or asks its questions; run by the Python that has ``lightrag-hku``.
 
 Usage: PYTHON lightrag_driver.py ROOT DIMENSION own|shared [FILE...]. Without files each line of
-standard input is a JSON array of a mode and a question; for each a line with the CPU seconds that
-its answer took is printed. Everything is LightRAG's default but the dimension of the vectors and,
-where it is ``shared``, the TLS context of its clients, which each call makes anew otherwise.
+standard input is a JSON array of a mode, a question and perhaps options; for each a line with the
+CPU seconds that its answer took is printed. Everything is LightRAG's default but the dimension of
+the vectors and, where it is ``shared``, the TLS context of its clients, which each call makes anew
+otherwise.
 """
 
 from __future__ import annotations
@@ -63,9 +64,10 @@ async def _index(graph: Any, files: list[str]) -> None:
 async def _ask(graph: Any) -> None:
     parameters = import_module("lightrag").QueryParam
     while line := await asyncio.to_thread(sys.stdin.readline):
-        mode, question = json.loads(line)
+        mode, question, *options = json.loads(line)
+        given = {name: value for each in options for name, value in each.items()}
         start = time.process_time()
-        answer = await graph.aquery(question, param=parameters(mode=mode))
+        answer = await graph.aquery(question, param=parameters(mode=mode, **given))
         spent = time.process_time() - start
         print(json.dumps({"cpu": spent, "characters": len(answer or "")}), flush=True)
 

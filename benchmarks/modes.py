@@ -7,7 +7,8 @@ is made of copies of it whose names are changed, so that the graph grows with th
 With ``--graphrag PYTHON`` Microsoft GraphRAG is measured in the same run on the same text, with
 ``--lightrag PYTHON`` LightRAG, as it is shipped and with one TLS context for all its calls. PYTHON
 is the one of an environment of its own, made by ``python -m venv V && V/bin/pip install graphrag``
-(or ``lightrag-hku openai``): V/bin/python. Their calls are those of chat and of the embedder.
+(or ``lightrag-hku openai``): V/bin/python. Their calls are those of chat and of the embedder;
+beside each warm question stands what tgraph's takes of its CPU.
 
 Run: python -m benchmarks.modes [--data FILE] [--size MEGABYTES] [--runs 2] [--modes local,global]
 [--graphrag PYTHON] [--lightrag PYTHON]
@@ -24,7 +25,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -105,10 +106,19 @@ def warm(root: Path, mode: str, url: str) -> Iterator[Asked]:
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """A column of another system: what it is called, and its cells."""
+    """A column of another system: what it is called, its cells, and the CPU seconds of its warm
+    questions by mode, where they were measured now."""
 
     name: str
     cells: Mapping[str, str]
+    warm: Mapping[str, float] = field(default_factory=dict)
+
+    def cell(self, what: str, cpu: float | None = None) -> str:
+        """The cell, with the ratio of tgraph's CPU seconds of a warm question to its own."""
+        cell = self.cells.get(what, "")
+        if cpu is None or what not in self.warm:
+            return cell
+        return f"{cell}; tgraph's is {cpu / self.warm[what]:.2f} of it"
 
 
 ELSEWHERE = Beside("GraphRAG 3.3.0, measured elsewhere", GRAPHRAG)
@@ -129,8 +139,8 @@ def beside(
     for package, found in versions.items():
         for made, name in PEERS[package]:
             root = folder / made.__name__
-            cells = figures(made, pythons[package], files, root, QUESTIONS, modes)
-            yield Beside(name.format(found), cells)
+            measured = figures(made, pythons[package], files, root, QUESTIONS, modes)
+            yield Beside(name.format(found), measured.cells, measured.warm)
 
 
 def report(
@@ -147,8 +157,8 @@ def report(
     print(_row([*heads, *(other.name for other in others)]))
     print("|---" * (len(heads) + len(others)) + "|")
 
-    def row(what: str, *cells: str) -> None:
-        print(_row([what, *cells, *(o.cells.get(what, "") for o in others)]), flush=True)
+    def row(what: str, *cells: str, cpu: float | None = None) -> None:
+        print(_row([what, *cells, *(other.cell(what, cpu) for other in others)]), flush=True)
 
     cost, _ = index(root, files, url)
     row("index", f"{cost.cpu:.1f} s", f"{cost.memory:.0f} MB", "", "", "")
@@ -160,7 +170,7 @@ def report(
         calls = max(a.calls for a in asked)
         tokens = statistics.median(a.tokens for a in asked)
         cells = f"{cold.cpu:.2f} s", f"{cold.memory:.0f} MB", f"{cpu:.3f} s", str(calls)
-        row(mode, *cells, f"{tokens:,.0f}")
+        row(mode, *cells, f"{tokens:,.0f}", cpu=cpu)
 
 
 def _row(cells: Sequence[str]) -> str:

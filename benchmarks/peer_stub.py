@@ -10,7 +10,7 @@ import json
 import re
 import sys
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tgraph.testing import ScriptedServer, ServerRequest
@@ -32,17 +32,30 @@ _NAME = re.compile(r"\b(?:[A-Z][a-z]{3,}|[A-Z]{4,})\b")
 _WORD = re.compile(r"\w{4,}")
 
 
+def scripted_graph(text: str) -> Any:
+    """The graph that tgraph's scripted model finds in the text."""
+    return _scripted("extract_graph", "TEXT", text)
+
+
 class PeerServer(ScriptedServer):
     """A scripted server that answers the peers' prompts from what they hold."""
 
+    def read_graph(self, text: str) -> Any:
+        return scripted_graph(text)
+
     def write_reply(self, request: ServerRequest) -> str:
-        return reply(request.step, request.body["messages"])
+        return reply(request.step, request.body["messages"], self.read_graph)
 
 
-def reply(step: str, messages: Sequence[Mapping[str, Any]]) -> str:
+def reply(
+    step: str,
+    messages: Sequence[Mapping[str, Any]],
+    read_graph: Callable[[str], Any] = scripted_graph,
+) -> str:
     """What the model answers a prompt of a peer, in the format that the prompt asks for.
 
-    ``step`` is the name of the response format, empty where there is none.
+    ``step`` is the name of the response format, empty where there is none; ``read_graph`` gives
+    the entities and relationships of a text.
     """
     prompt = "\n".join(_content(message) for message in messages)
     if step == "CommunityReportResponse":
@@ -51,7 +64,7 @@ def reply(step: str, messages: Sequence[Mapping[str, Any]]) -> str:
         return json.dumps({"intermediate_answer": _said(prompt), **_follow_ups(prompt)})
     if "<|COMPLETE|>" in prompt:
         gleaning = any(message["role"] == "assistant" for message in messages)
-        return "<|COMPLETE|>" if gleaning else _tuples(prompt)
+        return "<|COMPLETE|>" if gleaning else _tuples(prompt, read_graph)
     if "low_level_keywords" in prompt:
         return json.dumps(_keywords(prompt))
     if "Description List:" in prompt:
@@ -78,11 +91,11 @@ def _real(prompt: str) -> str:
     return found.group(1).strip() if found else ""
 
 
-def _tuples(prompt: str) -> str:
-    """The entities and relationships that tgraph's scripted model finds in the same text."""
+def _tuples(prompt: str, read_graph: Callable[[str], Any]) -> str:
+    """The entities and relationships of the text that the prompt asks about."""
     if found := _LIGHTRAG_TEXT.search(prompt):
-        return _lightrag_tuples(_scripted("extract_graph", "TEXT", found.group(1)), prompt)
-    graph = _scripted("extract_graph", "TEXT", _real(prompt))
+        return _lightrag_tuples(read_graph(found.group(1)), prompt)
+    graph = read_graph(_real(prompt))
     rows = [("entity", e["name"], e["type"], e["description"]) for e in graph["entities"]]
     links = [
         ("relationship", r["subject"], r["object"], r["description"], str(r["strength"]))

@@ -46,6 +46,12 @@ GRAPHRAG_DIMENSION = 3072
 LIGHTRAG_DIMENSION = 1024
 """That of the hashed vectors which tgraph is measured with. LightRAG has no default of its own."""
 
+LIGHTRAG_FRAME = 1_500
+"""What it counts of its total besides evidence: its own prompt, and 200 held back."""
+
+LIGHTRAG_ENTITIES, LIGHTRAG_EDGES = 6 / 30, 8 / 30
+"""Its default caps of entities and relations, as shares of its default budget."""
+
 _RANKS = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"
 
 
@@ -59,6 +65,14 @@ class Asked:
 
     def __str__(self) -> str:
         return f"{self.chats} + {self.embeddings} calls, {self.tokens:,} tokens"
+
+
+@dataclass(frozen=True, slots=True)
+class PeerFigures:
+    """Table cells, and the CPU seconds of warm questions, by tgraph's mode."""
+
+    cells: dict[str, str]
+    warm: dict[str, float]
 
 
 class Pipe:
@@ -111,10 +125,10 @@ class Peer(ABC):
 
     names: Mapping[str, str]
 
-    def __init__(self, python: str, root: Path, files: Sequence[Path], server: Pipe) -> None:
-        self.python, self.root, self.files, self.server = python, root, files, server
+    def __init__(self, python: str, root: Path, files: Sequence[Path], dimension: int) -> None:
+        self.python, self.root, self.files, self.dimension = python, root, files, dimension
         self.environment = offline(root.parent / f"{root.name}-offline")
-        root.mkdir(parents=True)
+        root.mkdir(parents=True, exist_ok=True)
 
     @abstractmethod
     def prepare(self, url: str) -> None:
@@ -129,37 +143,46 @@ class Peer(ABC):
 
     @abstractmethod
     def driver(self) -> list[str]:
-        """A command that answers lines of JSON, each a mode and a question, with their CPU time."""
+        """A command that answers lines of JSON, each a mode, a question and perhaps limits of it,
+        with their CPU time."""
 
-    def figures(self, questions: Sequence[str], modes: Sequence[str]) -> dict[str, str]:
-        """Table cells: the index, and for each of tgraph's modes that it has a cold question and
-        the median of those after the first, warm."""
-        self.server.ask()
+    @abstractmethod
+    def limits(self, budget: int) -> dict[str, int]:
+        """The limits by which a prompt's evidence has at most so many tokens."""
+
+    def figures(self, server: Pipe, questions: Sequence[str], modes: Sequence[str]) -> PeerFigures:
+        """The cost of the index, and for each of tgraph's modes that it has that of a cold question
+        and the median of those after the first, warm."""
+        server.ask()
         cost = self.index()
-        index = f"{cost.cpu:.1f} s, {cost.memory:.0f} MB, {Asked(*self.server.ask())}"
-        return {"index": index, **self._modes(questions, modes)}
+        index = f"{cost.cpu:.1f} s, {cost.memory:.0f} MB, {Asked(*server.ask())}"
+        return self._modes(server, questions, modes, PeerFigures({"index": index}, {}))
 
-    def _modes(self, questions: Sequence[str], modes: Sequence[str]) -> dict[str, str]:
+    def _modes(
+        self, server: Pipe, questions: Sequence[str], modes: Sequence[str], figures: PeerFigures
+    ) -> PeerFigures:
         named = {mode: self.names[mode] for mode in modes if mode in self.names}
         colds = {mode: self.cold(name, questions[0]) for mode, name in named.items()}
-        figures = {}
         with piped(self.driver(), self.environment) as driver:
             for mode, name in named.items():
                 driver.ask([name, f"Once more: {questions[0]}"])  # peers keep replies
-                cpu, asked = self._warm(driver, name, questions[1:])
+                cpu, asked = self._warm(server, driver, name, questions[1:])
                 cold = f"cold {colds[mode].cpu:.2f} s, {colds[mode].memory:.0f} MB"
-                figures[mode] = f"{cold}; warm {cpu:.3f} s, {asked}"
+                figures.cells[mode] = f"{cold}; warm {cpu:.3f} s, {asked}"
+                figures.warm[mode] = cpu
         return figures
 
-    def _warm(self, driver: Pipe, mode: str, questions: Sequence[str]) -> tuple[float, Asked]:
+    def _warm(
+        self, server: Pipe, driver: Pipe, mode: str, questions: Sequence[str]
+    ) -> tuple[float, Asked]:
         times, counts = [], []
         for question in questions:
-            self.server.ask()
+            server.ask()
             told = driver.ask([mode, question])
             if not told["characters"]:
                 raise FailedError(f"The peer's answer is empty ({mode}: {question}).")
             times.append(told["cpu"])
-            counts.append(Asked(*self.server.ask()))
+            counts.append(Asked(*server.ask()))
         most = Asked(
             max(c.chats for c in counts),
             max(c.embeddings for c in counts),
@@ -194,17 +217,18 @@ class GraphRag(Peer):
 
     def prepare(self, url: str) -> None:
         """The settings of ``graphrag init``, with both models at ``url``; copies of the files."""
-        (self.root / "input").mkdir()
+        (self.root / "input").mkdir(exist_ok=True)
         self._run("init", "--model", "gpt-4.1", "--embedding", "text-embedding-3-large", "--force")
         settings = self.root / "settings.yaml"
         key = re.compile(r"^( +)auth_method: api_key.*$", re.MULTILINE)
         text, models = key.subn(rf"\g<0>\n\1api_base: {url}", settings.read_text("utf-8"))
         if models != 2:
             raise FailedError(f"The settings of graphrag init name {models} models instead of 2.")
-        settings.write_text(text, "utf-8")
+        head = f"vector_store:\n  vector_size: {self.dimension}\n"
+        settings.write_text(text.replace("vector_store:\n", head, 1), "utf-8")
         (self.root / ".env").write_text("GRAPHRAG_API_KEY=none\n", "utf-8")
         for file in self.files:
-            shutil.copy(file, self.root / "input")
+            shutil.copy(file, self.root / "input" / f"{file.stem}.txt")
 
     def index(self) -> Cost:
         return self._run("index")
@@ -214,6 +238,9 @@ class GraphRag(Peer):
 
     def driver(self) -> list[str]:
         return [self.python, _driver("graphrag"), str(self.root)]
+
+    def limits(self, budget: int) -> dict[str, int]:
+        return {"max_context_tokens": budget}
 
     def _run(self, *arguments: str) -> Cost:
         return self.run(self.python, "-m", "graphrag", *arguments, "--root", str(self.root))
@@ -242,8 +269,15 @@ class LightRag(Peer):
         return self.run(*self.driver(), given=json.dumps([mode, question]) + "\n")
 
     def driver(self) -> list[str]:
-        own = [str(self.root), str(LIGHTRAG_DIMENSION), self.clients]
+        own = [str(self.root), str(self.dimension), self.clients]
         return [self.python, _driver("lightrag"), *own]
+
+    def limits(self, budget: int) -> dict[str, int]:
+        return {
+            "max_total_tokens": budget + LIGHTRAG_FRAME,
+            "max_entity_tokens": round(budget * LIGHTRAG_ENTITIES),
+            "max_relation_tokens": round(budget * LIGHTRAG_EDGES),
+        }
 
 
 class LightRagShared(LightRag):
@@ -261,7 +295,7 @@ def offline(folder: Path) -> dict[str, str]:
 
     Its ``sitecustomize`` makes ``tracemalloc.start`` do nothing, in every Python that is started.
     """
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / "sitecustomize.py").write_text(
         "import tracemalloc\n\ntracemalloc.start = lambda *_: None\n", "utf-8"
     )
@@ -297,12 +331,12 @@ def figures(
     folder: Path,
     questions: Sequence[str],
     modes: Sequence[str],
-) -> dict[str, str]:
-    """A peer's cost of indexing the files and of each mode that it has, as table cells."""
+) -> PeerFigures:
+    """A peer's cost of indexing the files and of each mode that it has."""
     dimension = GRAPHRAG_DIMENSION if made is GraphRag else LIGHTRAG_DIMENSION
     stub = [sys.executable, "-m", "benchmarks.peer_stub", str(dimension)]
     with piped(stub, {**os.environ, "PYTHONPATH": str(REPOSITORY)}) as server:
         url = server.line()
-        peer = made(python, folder, files, server)
+        peer = made(python, folder, files, dimension)
         peer.prepare(url)
-        return peer.figures(questions, modes)
+        return peer.figures(server, questions, modes)

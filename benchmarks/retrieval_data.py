@@ -157,7 +157,7 @@ def _simple(folder: Path) -> DataSet:
         Asked(row["question"], frozenset(map(str, row["gold"])), row.get("answer", ""))
         for row in _lines(folder / "questions.jsonl")
     )
-    return DataSet(folder.name, passages, questions, _openie(folder))
+    return DataSet(folder.name, passages, questions, find_openie(folder))
 
 
 def _hipporag(corpus: Path) -> DataSet:
@@ -178,7 +178,7 @@ def _hipporag(corpus: Path) -> DataSet:
         )
         for row in asked
     )
-    return DataSet(corpus.parent.name, passages, questions, _openie(corpus.parent))
+    return DataSet(corpus.parent.name, passages, questions, find_openie(corpus.parent))
 
 
 def _contextual(folder: Path) -> DataSet:
@@ -197,7 +197,7 @@ def _contextual(folder: Path) -> DataSet:
         for row in _lines(folder / "evaluation_set.jsonl")
     )
     return DataSet(
-        folder.name, passages, questions, _openie(folder), wholes=tuple(map(_whole, documents))
+        folder.name, passages, questions, find_openie(folder), wholes=tuple(map(_whole, documents))
     )
 
 
@@ -218,7 +218,7 @@ def _chunk_id(uuid: str, index: int) -> str:
     return f"{uuid}:{index}"
 
 
-def _openie(folder: Path) -> Path | None:
+def find_openie(folder: Path) -> Path | None:
     return next(iter(sorted(folder.glob("openie*.json"))), None)
 
 

@@ -228,16 +228,17 @@ class FastSettings(Section):
     )
 
 
-EMBEDDED_READER, NO_READER = "embedded", "none"
+AUTO_READER, EMBEDDED_READER, NO_READER = "auto", "embedded", "none"
 
 
 class ReaderSettings(Section):
-    """What reads the sentences that were found, where no language model does."""
+    """What reads the sentences that were found."""
 
     model: str = Field(
-        EMBEDDED_READER,
-        description="embedded (tgraph's own, for English), none, the name of one that was pulled"
-        " (`tgraph models pull`), or a folder with model.onnx and tokenizer.json",
+        AUTO_READER,
+        description="auto (embedded, but none beside a language model), embedded (tgraph's own, for"
+        " English), none, the name of one that was pulled (`tgraph models pull`), or a folder with"
+        " model.onnx and tokenizer.json",
     )
 
 

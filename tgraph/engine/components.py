@@ -17,6 +17,7 @@ from tgraph.plugins import CHAT_MODELS, EMBEDDERS
 from tgraph.resources import list_names
 from tgraph.retrieve.modes.base import PROMPT
 from tgraph.settings import (
+    AUTO_READER,
     EMBEDDED_READER,
     NO_READER,
     REPLY_LIMIT,
@@ -102,10 +103,12 @@ class Components:
 
     def with_settings(self, settings: Settings) -> Components:
         """Return components with the same models but other settings; connections are shared."""
-        components = Components(
-            settings, self._cache, chat=self.chat, embedder=self.embedder, reader=self.reader
-        )
-        components.__dict__["reranker"] = self.reranker
+        components = Components(settings, self._cache, chat=self.chat, embedder=self.embedder)
+        components.__dict__ |= {
+            "reader": self.reader,
+            "passage_reader": self.passage_reader,
+            "reranker": self.reranker,
+        }
         return components
 
     def get_component(self, make: Callable[[Components], T]) -> T:
@@ -519,12 +522,19 @@ class Components:
         return default_embedder(embedding.threads)
 
     @cached_property
+    def passage_reader(self) -> Reader | None:
+        """The reader of what a question retrieves: beside a language model only a reader that was
+        chosen, by the caller or in the settings."""
+        chosen = self._own_reader is not None or self.settings.reader.model != AUTO_READER
+        return self.reader if chosen or self.chat is None else None
+
+    @cached_property
     def reader(self) -> Reader | None:
-        """The passage reader; None if disabled in the settings, or not installed."""
+        """The reader; None if disabled in the settings, or not installed."""
         reader_name = self.settings.reader.model
         if self._own_reader is not None or reader_name == NO_READER:
             return self._own_reader
-        if reader_name == EMBEDDED_READER:
+        if reader_name in (AUTO_READER, EMBEDDED_READER):
             from tgraph.models.reader import default_reader
 
             return default_reader()

@@ -163,7 +163,7 @@ class OpenCollection:
             knowledge.vectors,
             self.parts.embedder,
             self.settings,
-            reader=self.parts.reader,
+            reader=self.parts.passage_reader,
             reports=knowledge.reports,
             table=knowledge.table,
             generation=knowledge.generation,

@@ -266,6 +266,11 @@ class Services(Protocol):
     def filter_edges(self) -> SeedFilter | None:
         """A model's edge filter; None without a model."""
 
+    @property
+    def fills_prompts(self) -> bool:
+        """Tell whether retrieval goes on while a prompt's budget lasts, as it does beside a
+        model."""
+
 
 class Retriever(Protocol):
     """A retriever of candidates, deterministic: same question and knowledge, same candidates.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import accumulate
 
 from pyoxigraph import NamedNode
 
@@ -190,6 +191,13 @@ def chunk_candidates(
         )
         for item, (chunk, score, reasons) in zip(items, standing, strict=True)
     ]
+
+
+def count_fitting(chunks: Sequence[str], least: int, budget: int, context: Context) -> int:
+    """Return how many of the chunks, in order, fit the token budget; at least ``least``."""
+    tokens = chunk_tokens(context, chunks)
+    spent = accumulate(FRAME + tokens.get(chunk, 0) for chunk in chunks)
+    return max(least, sum(total <= budget for total in spent))
 
 
 def assign_ranks(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:

@@ -175,7 +175,7 @@ class Handler(BaseHTTPRequestHandler):
         packed = body.get("encoding_format") == "base64"
         size += fault == "longer_vectors"
         texts = [f"other {text}" for text in texts] if fault == "other_vectors" else texts
-        vectors = [_encode_vector(hashed_vector(text, size), packed) for text in texts]
+        vectors = [_encode_vector(vector, packed) for vector in self.fake.embed(texts, size)]
         rows = [
             {"object": "embedding", "index": i, "embedding": vector}
             for i, vector in enumerate(vectors)
@@ -414,6 +414,10 @@ class ScriptedServer:
         if format_type not in self.formats or (kind == "reject_format" and format_type != "text"):
             return 400, {"message": f"response_format {format_type} is not supported."}
         return None
+
+    def embed(self, texts: Sequence[str], size: int) -> Sequence[Sequence[float]]:
+        """Return the vectors of texts, each of ``size`` numbers."""
+        return [hashed_vector(text, size) for text in texts]
 
     def write_reply(self, request: ServerRequest) -> str:
         scripted = self.script.reply(request.step, request)

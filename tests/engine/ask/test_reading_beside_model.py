@@ -155,6 +155,19 @@ def test_without_a_reader_nothing_is_judged(folder):
         assert "Reading" not in {step.kind for step in kg.trace(answer.session).steps}
 
 
+@pytest.mark.parametrize("mode", ["basic", "graph"])
+@pytest.mark.parametrize(("chosen", "read"), [(None, False), ("embedded", True)])
+def test_beside_a_model_only_a_chosen_reader_reads(folder, mode, chosen, read):
+    settings = load_settings(None, {"reader.model": chosen})
+    embedder, chat = HashingEmbedder(), ScriptedModel()
+    parts = Components(settings, folder / "cache", chat=chat, embedder=embedder)
+    with tgraph.open(folder / "graph", parts=parts) as kg:
+        answer = kg.ask(QUESTION, mode=mode, history=())
+        assert (answer.confidence is not None) is read
+    with opened(folder) as kg:
+        assert kg.replay(answer.session).is_same
+
+
 @pytest.mark.parametrize(
     "question", ["Wer hat die Fram gebaut und wo war das?", "谁建造了前进号？"]
 )

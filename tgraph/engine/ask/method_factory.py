@@ -197,7 +197,11 @@ class _ComponentServices:
 
     @property
     def filter_edges(self) -> SeedFilter | None:
-        return _seed_filter(self.parts.selector) if self.parts.chat is not None else None
+        return _seed_filter(self.parts.selector) if self.fills_prompts else None
+
+    @property
+    def fills_prompts(self) -> bool:
+        return self.parts.chat is not None
 
 
 def _rank_by_reader(parts: Components) -> Rank:

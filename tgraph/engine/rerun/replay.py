@@ -211,7 +211,7 @@ class SessionReplay:
             filtered_context.vectors,
             parts.embedder,
             settings,
-            parts.reader,
+            parts.passage_reader,
             wording=session.wording,
         )
         context = self._reading(
@@ -344,7 +344,7 @@ class SessionReplay:
             place,
             chat=components.chat,
             embedder=components.embedder,
-            reader=components.reader,
+            reader=components.passage_reader,
         )
 
     def _replay_components(self, settings: Settings, place: Path) -> Components:

@@ -4,6 +4,8 @@ LightRAG's defaults.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from pydantic import Field
 
 from tgraph.retrieve.modes.base import DocsRow, Mode, Section, SelectionRule, Shared
@@ -12,7 +14,14 @@ from tgraph.retrieve.modes.base import DocsRow, Mode, Section, SelectionRule, Sh
 class BasicSearchSettings(Section):
     """The mode ``basic``, with Microsoft GraphRAG's defaults."""
 
-    k: int = Field(10, ge=1, description="chunks retrieved")
+    usual_k: ClassVar[int] = 10
+
+    k: int | None = Field(
+        None,
+        ge=1,
+        description="chunks retrieved; unset: 10, and more beside a language model while they fit"
+        " into its prompt",
+    )
     least_score: float = Field(-1.0, ge=-1, le=1, description="cosine below which a chunk is left")
     max_context_tokens: int = Field(12_000, ge=500, description="tokens of chunks in a prompt")
 
@@ -20,7 +29,14 @@ class BasicSearchSettings(Section):
 class NaiveSearchSettings(BasicSearchSettings):
     """The mode ``naive``: the same with the defaults of LightRAG 1.5.7."""
 
-    k: int = Field(20, ge=1, description="chunks retrieved")
+    usual_k: ClassVar[int] = 20
+
+    k: int | None = Field(
+        None,
+        ge=1,
+        description="chunks retrieved; unset: 20, and more beside a language model while they fit"
+        " into its prompt",
+    )
     least_score: float = Field(0.2, ge=-1, le=1, description="cosine below which a chunk is left")
     max_context_tokens: int = Field(26_000, ge=500, description="tokens of chunks in a prompt")
 

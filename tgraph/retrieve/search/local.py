@@ -2,7 +2,8 @@
 
 Candidate order follows Microsoft GraphRAG (3.3.0, mixed context of local search): community
 reports of the entities, the entities, edges among the entities, edges leading out, claims about
-the entities, and chunks naming the entities."""
+the entities, and chunks naming the entities. Unlike GraphRAG, the chunks most similar to the
+question come first, whichever entity they name."""
 
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ from tgraph.retrieve.candidates import assign_ranks
 from tgraph.retrieve.entity_matching import add_labels, entities_named, match_names, names_within
 from tgraph.retrieve.modes.local import LocalSearchSettings
 from tgraph.retrieve.orders import MOST_BEYOND, cut_order, left_out_order
+from tgraph.retrieve.reasons import THIRD_WORDING
 from tgraph.retrieve.search.surroundings import MOST_CHUNKS, Surroundings
 
 
@@ -29,7 +31,8 @@ class LocalRetriever:
 
     def retrieve(self, question: Question, context: Context) -> Retrieval:
         matches, orders = match_by_vector(question, self._settings, context)
-        return retrieve_surroundings(matches, orders, self._settings, context)
+        text = in_conversation(question)
+        return retrieve_surroundings(matches, orders, self._settings, context, text)
 
 
 def retrieve_surroundings(
@@ -37,9 +40,10 @@ def retrieve_surroundings(
     orders: tuple[RankedOrder, ...],
     settings: LocalSearchSettings,
     context: Context,
+    text: str = "",
 ) -> Retrieval:
     """Everything around the matched entities, in the order in which it is considered; ``orders``
-    are what limits cut off of the entities."""
+    are what limits cut off of the entities. Chunks most similar to ``text`` come first."""
     surroundings = Surroundings.from_matches(matches, settings, context)
     scores = {match.entity: match.score for match in matches}
     among, out, rank = surroundings.edge_orders()
@@ -49,6 +53,8 @@ def retrieve_surroundings(
     labelled_edges = surroundings.load_edges(edges[:edge_limit])
     touched = surroundings.list_reports()
     chunks = list(islice(surroundings.speaking(labelled_edges), MOST_CHUNKS + MOST_BEYOND))
+    if text and context.wording >= THIRD_WORDING:
+        chunks = surroundings.rank_chunks(chunks, text)
     ordered = [
         *surroundings.report_candidates(touched),
         *surroundings.entity_candidates(scores),

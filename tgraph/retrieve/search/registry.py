@@ -38,13 +38,13 @@ def make_retriever(mode: Mode, settings: Settings, services: Services) -> Retrie
 def _make_basic(settings: Settings, services: Services) -> Retriever:
     from tgraph.retrieve.search.vector import BasicRetriever
 
-    return BasicRetriever(settings.basic_search)
+    return BasicRetriever(settings.basic_search, services.fills_prompts)
 
 
 def _make_naive(settings: Settings, services: Services) -> Retriever:
     from tgraph.retrieve.search.vector import BasicRetriever
 
-    return BasicRetriever(settings.naive_search)
+    return BasicRetriever(settings.naive_search, services.fills_prompts)
 
 
 def _make_bm25(settings: Settings, services: Services) -> Retriever:

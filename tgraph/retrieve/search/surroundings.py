@@ -212,6 +212,16 @@ class Surroundings:
             yield from ((chunk, place, -count, entity.label) for count, chunk in sorted(fresh))
             earlier_chunks.update(naming_chunks)
 
+    def rank_chunks(
+        self, chunks: Sequence[tuple[str, int, int, str]], text: str
+    ) -> list[tuple[str, int, int, str]]:
+        """Return what ``speaking`` yields, chunks most similar to the text first; chunks without
+        vectors keep their order, at the end."""
+        vectors, iris = self.context.vectors["chunk"], [chunk for chunk, *_ in chunks]
+        hits = vectors.search(self.context.embed([text]), len(iris), iris)[0] if iris else ()
+        place_by_chunk = {iri: place for place, (iri, _) in enumerate(hits)}
+        return sorted(chunks, key=lambda row: place_by_chunk.get(row[0], len(place_by_chunk)))
+
     def spoken_of(self, chunks: Sequence[tuple[str, int, int, str]]) -> Iterator[Candidate]:
         """Yield the first chunks naming the entities as candidates."""
         chunk_rows = (

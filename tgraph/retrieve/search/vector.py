@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from tgraph.model import Candidate, RankedOrder, Retrieval
 from tgraph.retrieve.base import Context, Question, in_conversation
-from tgraph.retrieve.candidates import assign_ranks, chunk_candidates
+from tgraph.retrieve.candidates import assign_ranks, chunk_candidates, count_fitting
 from tgraph.retrieve.modes.basic import BasicSearchSettings
 from tgraph.retrieve.orders import MOST_BEYOND, cut_order, list_hit_iris, unlike_order
 from tgraph.retrieve.reasons import explain
@@ -22,12 +22,14 @@ class BasicRetriever:
     step = "VectorSearch"
     matches_entities = False
 
-    def __init__(self, settings: BasicSearchSettings) -> None:
+    def __init__(self, settings: BasicSearchSettings, fills_prompts: bool = False) -> None:
         self._settings = settings
+        self._room = settings.max_context_tokens if fills_prompts and settings.k is None else 0
 
     def retrieve(self, question: Question, context: Context) -> Retrieval:
-        k, least = self._settings.k, self._settings.least_score
-        hits, orders = nearest_chunks(question, k, "k", least, context)
+        settings = self._settings
+        k = settings.usual_k if settings.k is None else settings.k
+        hits, orders = nearest_chunks(question, k, "k", settings.least_score, context, self._room)
         all_candidates = likeness_candidates(hits, context)
         if large := context.large_graphs:
             all_candidates += word_candidates(question, context, k, large)
@@ -36,12 +38,16 @@ class BasicRetriever:
 
 
 def nearest_chunks(
-    question: Question, count: int, limit: str, least_score: float, context: Context
+    question: Question, count: int, limit: str, least_score: float, context: Context, room: int = 0
 ) -> tuple[list[tuple[str, float]], tuple[RankedOrder, ...]]:
     """Return chunks nearest to the question with cosine similarity, best first, and orders cut
-    off by the named limit and the least score."""
+    off by the named limit and the least score.
+
+    More than ``count`` chunks are returned as long as all fit ``room`` tokens."""
     vector, vectors = context.embed([in_conversation(question)]), context.vectors["chunk"]
     compared = vectors.search(vector, count, beyond=MOST_BEYOND)[0]
+    if room:
+        count = count_fitting(list_hit_iris(compared), count, room, context)
     hits = [(chunk, score) for chunk, score in compared[:count] if score >= least_score]
     why = "{item} is {place} chunks by similarity to {question}, and the first"
     reason = f"{why} {count} were taken ({limit})"

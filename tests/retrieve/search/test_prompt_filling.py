@@ -1,0 +1,60 @@
+"""Which chunks of a search stand in a prompt: as many as fit, those like the question first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import tgraph
+from tgraph.engine.components import Components
+from tgraph.engine.graph import KnowledgeGraph
+from tgraph.settings import load_settings
+from tgraph.testing import HashingEmbedder, ScriptedModel
+
+SHIPS = [f"Ship{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"]
+QUESTION = "Which of the ships carried sledges to Larvik?"
+CARGO = {"Shipm": "carried sledges to Larvik", "Shipt": "carried coal to Larvik"}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("filling")
+    for name in SHIPS:
+        cargo = CARGO.get(name, "lay in harbours for years")
+        (folder / f"{name}.txt").write_text(f"Nansen owned {name}. The ship {name} {cargo}.")
+    with opened(folder, ScriptedModel(), create=True) as kg:
+        assert not kg.index([folder / f"{name}.txt" for name in SHIPS]).failed
+    return folder
+
+
+def opened(folder: Path, chat: ScriptedModel | None, create: bool = False) -> KnowledgeGraph:
+    settings = load_settings(None, {"extract.gleanings": 0})
+    parts = Components(settings, folder / "cache", chat=chat, embedder=HashingEmbedder())
+    return tgraph.open(folder / "graph", create=create, parts=parts)
+
+
+def shown(folder: Path, mode: str, *, model: bool = True, **settings: object) -> list[str]:
+    """The texts of the chunks that a prompt has."""
+    with opened(folder, ScriptedModel() if model else None) as kg:
+        named = {name.replace("__", "."): value for name, value in settings.items()}
+        with kg.view(named) as view:
+            rows = view.gather_context(QUESTION, mode, history=[]).rows
+    return [str(row.row["chunk"]) for row in rows if "chunk" in row.row]
+
+
+@pytest.mark.parametrize(("mode", "usual"), [("basic", 10), ("naive", 20)])
+def test_beside_a_model_chunks_fill_the_prompt(folder: Path, mode: str, usual: int) -> None:
+    section = f"{mode}_search"
+    anything = {f"{section}__least_score": -1.0}
+    assert len(shown(folder, mode, **anything)) == len(SHIPS)
+    assert len(shown(folder, mode, model=False, **anything)) == usual
+    assert len(shown(folder, mode, **anything, **{f"{section}__k": 4})) == 4
+    some = shown(folder, mode, **anything, **{f"{section}__max_context_tokens": 600})
+    assert 4 < len(some) < len(SHIPS)
+
+
+def test_local_search_shows_chunks_like_the_question_first(folder: Path) -> None:
+    chunks = shown(folder, "local", local_search__include=("Nansen",))
+    assert "carried sledges" in chunks[0]
+    assert "carried coal" in chunks[1]
