@@ -77,11 +77,11 @@ def plan_query(question: str, context: Context) -> QueryPlan:
         if known is None:
             return ()
         for length in range(1, LONGEST_PATH + 1):
-            if paths := _paths(context, known, values, length, own_properties):
+            if paths := _paths(context, known, values, length, structured):
                 return paths
         return ()
 
-    own_properties = {known.iri for known in catalogue.properties}
+    structured = {known.iri for known in catalogue.properties if known.is_structured}
     links = link_question(question, catalogue, find_names, find_literals)
     candidates = make_candidates(links, catalogue, find_paths)
     return QueryPlan(links, tuple(rank_candidates(candidates, links)))

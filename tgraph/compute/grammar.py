@@ -141,7 +141,13 @@ class _Grammar:
         return " ".join(self._links.words[at].text for at in sorted(span))
 
     def _properties(self, known: KnownClass) -> dict[NamedNode, KnownProperty]:
-        return {iri: self._catalogue.property_of(iri) for iri, _ in known.properties}
+        """Return the properties that may be computed with: of a table its columns, of others what
+        tables or imported graphs state."""
+        return {
+            iri: own
+            for iri, _ in known.properties
+            if (own := self._catalogue.property_of(iri)).is_structured
+        }
 
     def _links_to(self, known: KnownClass) -> list[PropertyLink]:
         """Return a link for each property of a class that the question names, with all words that

@@ -6,7 +6,7 @@ that memory here is bounded by the numbers of properties, tables and rows."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
 from itertools import groupby
@@ -64,7 +64,8 @@ class KnownProperty:
     """A property of knowledge: how often it is stated, of how many subjects, with which values.
 
     ``kinds`` counts its statements by the kind of the value, the most frequent first; ``values``
-    are the most frequent of its ``distinct`` values."""
+    are the most frequent of its ``distinct`` values. ``is_structured`` says that a column of a
+    table, or an imported graph, states it: what only sentences state has no end of properties."""
 
     iri: NamedNode
     label: str
@@ -74,6 +75,7 @@ class KnownProperty:
     subjects: int
     distinct: int
     values: tuple[KnownValue, ...] = ()
+    is_structured: bool = True
 
     @property
     def kind(self) -> ValueKind:
@@ -134,7 +136,6 @@ class Catalogue:
 
 def count_catalogue(store: Store) -> Catalogue:
     """Return the catalogue of the state of knowledge in a store."""
-    properties = _count_properties(store)
     domains: defaultdict[str, list[tuple[NamedNode, int]]] = defaultdict(list)
     for row in iterate_rows(store, "catalogue/domains"):
         domains[text_of(row["class"])].append((_node(row["property"]), _number(row["subjects"])))
@@ -149,6 +150,8 @@ def count_catalogue(store: Store) -> Catalogue:
         if domains[iri]
     ]
     tables = list(_read_tables(store, members, labels))
+    columns = {column.property for table in tables for column in table.columns}
+    properties = _count_properties(store, columns)
     classes = sorted((*types, *tables, *_name_classes(store)), key=_class_order)
     return Catalogue(tuple(classes), tuple(sorted(properties, key=_property_order)))
 
@@ -161,7 +164,7 @@ def _property_order(known: KnownProperty) -> tuple[int, str]:
     return -known.statements, known.iri.value
 
 
-def _count_properties(store: Store) -> list[KnownProperty]:
+def _count_properties(store: Store, columns: Collection[NamedNode]) -> list[KnownProperty]:
     kinds: defaultdict[NamedNode, defaultdict[ValueKind, int]] = defaultdict(
         lambda: defaultdict(int)
     )
@@ -198,6 +201,7 @@ def _count_properties(store: Store) -> list[KnownProperty]:
                 subjects[iri],
                 distinct[iri],
                 shown,
+                iri in columns or not iri.value.startswith(v.relation_iri("")),
             )
         )
     return counted
@@ -215,7 +219,7 @@ def _frequent_values(
         if isinstance(value, NamedNode | Literal) and len(value.value) <= LONGEST_VALUE:
             kept[iri].append((value, _number(row["statements"])))
             if len(kept[iri]) > 2 * MOST_VALUES:
-                kept[iri] = _most_frequent(kept[iri], MOST_VALUES)
+                kept[iri] = list(_most_frequent(kept[iri], MOST_VALUES))
     return (
         defaultdict(
             list, {iri: list(_most_frequent(group, MOST_VALUES)) for iri, group in kept.items()}
