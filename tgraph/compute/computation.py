@@ -9,7 +9,7 @@ from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.compute.algebra import LONGEST_PATH
-from tgraph.compute.evaluation import Computed, evaluate_query
+from tgraph.compute.evaluation import BOUNDS, Bounds, Computed, evaluate_query
 from tgraph.compute.grammar import make_candidates
 from tgraph.compute.linking import Links, link_question
 from tgraph.compute.printing import print_paths
@@ -31,12 +31,27 @@ class QueryPlan:
 
     links: Links
     ranked: tuple[RankedQuery, ...]
+    least: float = LEAST_LIKELIHOOD
 
     @property
     def chosen(self) -> RankedQuery | None:
         """The likeliest query, where it is likely enough to be what the question means."""
         best = self.ranked[0] if self.ranked else None
-        return best if best is not None and best.likelihood >= LEAST_LIKELIHOOD else None
+        return best if best is not None and best.likelihood >= self.least else None
+
+
+    @property
+    def unchosen(self) -> tuple[RankedQuery, ...]:
+        """The queries that the question doesn't mean."""
+        return self.ranked[1:] if self.chosen else self.ranked
+
+    def explain_rejection(self, ranked: RankedQuery) -> str:
+        """Return why a query was not chosen."""
+        if ranked.unaccounted:
+            return f"it has no account of: {', '.join(ranked.unaccounted)}"
+        if ranked.likelihood < self.least:
+            return f"its likelihood is below {self.least:g}"
+        return "another query is at least as likely"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +70,10 @@ def catalogue_of(context: Context) -> Catalogue:
     return context.read_once("catalogue", lambda: count_catalogue(context.store))
 
 
-def plan_query(question: str, context: Context) -> QueryPlan:
-    """Return the queries that a question may mean."""
+def plan_query(
+    question: str, context: Context, least: float = LEAST_LIKELIHOOD
+) -> QueryPlan:
+    """Return the queries that a question may mean; ``least`` is how likely the one it means is."""
     catalogue = catalogue_of(context)
 
     def find_names(names: Sequence[str]) -> Mapping[str, Sequence[str]]:
@@ -84,7 +101,7 @@ def plan_query(question: str, context: Context) -> QueryPlan:
     structured = {known.iri for known in catalogue.properties if known.is_structured}
     links = link_question(question, catalogue, find_names, find_literals)
     candidates = make_candidates(links, catalogue, find_paths)
-    return QueryPlan(links, tuple(rank_candidates(candidates, links)))
+    return QueryPlan(links, tuple(rank_candidates(candidates, links)), least)
 
 
 def _paths(
@@ -100,11 +117,16 @@ def _paths(
     return [path for path in paths if properties.issuperset(path)]
 
 
-def compute_answer(question: str, context: Context) -> Computation:
+def compute_answer(
+    question: str,
+    context: Context,
+    bounds: Bounds = BOUNDS,
+    least: float = LEAST_LIKELIHOOD,
+) -> Computation:
     """Return the computation of a question: the result of its likeliest query, if it is likely
     enough."""
-    plan = plan_query(question, context)
+    plan = plan_query(question, context, least)
     if plan.chosen is None:
         return Computation(plan)
-    computed = evaluate_query(context.store, plan.chosen.candidate.query)
+    computed = evaluate_query(context.store, plan.chosen.candidate.query, bounds)
     return Computation(plan, computed, find_witnesses(computed))

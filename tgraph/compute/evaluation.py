@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 
 from pyoxigraph import Literal, NamedNode, QueryBoolean, Variable
 
-from tgraph.compute.algebra import Group, Query, measured_path
+from tgraph.compute.algebra import Group, ListRows, Query, measured_path
 from tgraph.compute.printing import (
     GROUP,
     MEASURED,
@@ -42,6 +43,9 @@ class Bounds:
 
 BOUNDS = Bounds()
 
+MOST_RECORDED = 1_000
+"""Rows of a result that the record has."""
+
 
 @dataclass(frozen=True, slots=True)
 class Solution:
@@ -64,7 +68,8 @@ class Computed:
     that negations exclude.
 
     ``conflicts`` are the solutions of rows with several values where one is computed with; such
-    rows are in no total and no order. ``is_cut`` says that there are more solutions than were
+    rows are in no total and no order. ``searched`` are the values of all members where none is in
+    the result. ``is_cut`` says that there are more solutions than were
     read."""
 
     query: Query
@@ -73,6 +78,7 @@ class Computed:
     solutions: tuple[Solution, ...]
     conflicts: tuple[Solution, ...] = ()
     excluded: tuple[Solution, ...] = ()
+    searched: tuple[Solution, ...] = ()
     is_cut: bool = False
 
     @property
@@ -106,8 +112,18 @@ def evaluate_query(store: Store, query: Query, bounds: Bounds = BOUNDS) -> Compu
         tuple(s for s in solutions if (s.row, s.group) not in conflicting),
         tuple(conflicts),
         tuple(excluded[: bounds.rows]),
+        () if solutions else tuple(_read_searched(store, query, bounds, deadline)),
         is_cut,
     )
+
+
+def _read_searched(
+    store: Store, query: Query, bounds: Bounds, deadline: float
+) -> Iterator[Solution]:
+    """Yield what the members have at the ends of the conditions' paths, where none meets them."""
+    for condition in query.rows.conditions:
+        members = ListRows(replace(query.rows, conditions=()), condition.path)
+        yield from _read_solutions(store, pattern_of(members), members, bounds, deadline)
 
 
 def _read_bindings(
@@ -193,6 +209,12 @@ def _find_conflicts(query: Query, solutions: list[Solution]) -> list[Solution]:
         if solution.value is not None:
             values[solution.row, solution.group].add(compared_value(solution.value))
     return [s for s in solutions if len(values[s.row, s.group]) > 1]
+
+
+def write_bindings(bindings: Sequence[Bindings]) -> str:
+    """Return bindings as JSON, each term as N-Triples."""
+    rows = [{name: str(term) for name, term in row.items()} for row in bindings[:MOST_RECORDED]]
+    return json.dumps(rows, ensure_ascii=False)
 
 
 def compared_value(value: Object) -> Decimal | str:

@@ -2,7 +2,7 @@
 
 A result *rests on* a statement where it would be another without it. Beside these stand the
 statements that were looked at and decide nothing alone: the lesser values that a greatest was
-*compared* with, and the rows that a negation *excluded*."""
+*compared* with, and the rows that were *searched* and are not in the result."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tgraph.compute.evaluation import Computed, Solution, compared_value
 from tgraph.index.graph_source import Statement
 from tgraph.model import Object
 
-Role = Choice["rests", "contradicts", "compared", "excluded"]
+Role = Choice["rests", "contradicts", "compared", "searched"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def find_witnesses(computed: Computed) -> tuple[Witness, ...]:
         *_witnesses_of(computed.conflicts, "contradicts"),
         *_reopening(computed),
         *_witnesses_of(others, "compared"),
-        *_witnesses_of(computed.excluded, "excluded"),
+        *_witnesses_of((*computed.excluded, *computed.searched), "searched"),
     ):
         roles.setdefault(witness.statement, witness)
     return tuple(roles.values())

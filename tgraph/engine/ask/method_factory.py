@@ -170,10 +170,18 @@ def _broad_synthesiser(parts: Components) -> Synthesiser:
     return parts.synthesiser(parts.settings.drift_search.reduce_context_tokens)
 
 
+def _computed(mode: Mode, parts: Components) -> Method:
+    from tgraph.answer.computed import ComputedSynthesiser
+    from tgraph.engine.ask.computing import Computing
+
+    return Computing(mode.name, parts.settings.sparql_search, ComputedSynthesiser())
+
+
 _PIPELINES: Mapping[Pipeline, Callable[[Mode, Components], Method]] = {
     "two stages": _two_stages,
     "map-reduce": _map_reduce,
     "follow-ups": _follow_ups,
+    "computed": _computed,
     "alone": lambda mode, parts: Bypass(mode.name, parts.model_alone),
 }
 
