@@ -11,8 +11,8 @@ from tgraph.index.graph_source import Statement
 from tgraph.model import Agent, Selected, Selection
 from tgraph.models.base import CallSink
 from tgraph.retrieve.base import Question
-from tgraph.vocabulary import edge_iri, is_statement
 from tgraph.version import __version__
+from tgraph.vocabulary import edge_iri, is_statement
 
 MOST_CITED = 100
 """Witnesses that a sentence cites; the record has them all."""

@@ -39,7 +39,6 @@ class QueryPlan:
         best = self.ranked[0] if self.ranked else None
         return best if best is not None and best.likelihood >= self.least else None
 
-
     @property
     def unchosen(self) -> tuple[RankedQuery, ...]:
         """The queries that the question doesn't mean."""
@@ -70,9 +69,7 @@ def catalogue_of(context: Context) -> Catalogue:
     return context.read_once("catalogue", lambda: count_catalogue(context.store))
 
 
-def plan_query(
-    question: str, context: Context, least: float = LEAST_LIKELIHOOD
-) -> QueryPlan:
+def plan_query(question: str, context: Context, least: float = LEAST_LIKELIHOOD) -> QueryPlan:
     """Return the queries that a question may mean; ``least`` is how likely the one it means is."""
     catalogue = catalogue_of(context)
 
@@ -83,7 +80,8 @@ def plan_query(
         literal = Literal(text)
         quads = context.store.match(None, None, literal, v.KNOWLEDGE_GRAPH)
         found = {
-            quad.predicate for quad, _ in zip(quads, range(MOST_LITERALS), strict=False)
+            quad.predicate
+            for quad, _ in zip(quads, range(MOST_LITERALS), strict=False)
             if v.is_statement(quad.predicate)
         }
         return [(iri, literal) for iri in sorted(found, key=str)]

@@ -15,11 +15,11 @@ from tgraph.compute.algebra import Group, ListRows, Query, measured_path
 from tgraph.compute.printing import (
     GROUP,
     MEASURED,
+    OPEN,
     ROW,
     VALUE,
     Node,
     Pattern,
-    OPEN,
     exclusions_of,
     pattern_of,
     print_query,
@@ -156,7 +156,9 @@ def _read_solutions(
     solutions = []
     for row in results:
         _check_time(deadline)
-        terms = {variable.value: term for variable, term in zip(results.variables, row, strict=True)}
+        terms = {
+            variable.value: term for variable, term in zip(results.variables, row, strict=True)
+        }
         statements = tuple(
             (
                 _bound(part.subject, terms),
@@ -174,7 +176,9 @@ def _read_solutions(
                 is_open=terms.get(OPEN.value) == Literal(True),
             )
         )
-    yield from sorted(solutions, key=lambda s: (str(s.row), str(s.group), str(s.value), str(s.statements)))
+    yield from sorted(
+        solutions, key=lambda s: (str(s.row), str(s.group), str(s.value), str(s.statements))
+    )
 
 
 def _check_time(deadline: float) -> None:
@@ -198,8 +202,10 @@ def _object(term: Term | None) -> Object | None:
 def _find_conflicts(query: Query, solutions: list[Solution]) -> list[Solution]:
     """Return the solutions of rows that have several values where one is computed with."""
     is_counted = isinstance(query, Group) and query.path is None
-    if is_counted or measured_path(query) is None or not any(
-        solution.value is not None for solution in solutions
+    if (
+        is_counted
+        or measured_path(query) is None
+        or not any(solution.value is not None for solution in solutions)
     ):
         return []
     if MEASURED.value not in str(pattern_of(query)):

@@ -13,8 +13,8 @@ from pyoxigraph import NamedNode
 
 from tgraph.compute.algebra import (
     Aggregate,
-    Comparison,
     Compares,
+    Comparison,
     Condition,
     Count,
     Difference,
@@ -122,9 +122,7 @@ class _Grammar:
         """Yield the classes that may be asked about: those named, else all that have what the
         question names."""
         named = {link.known.key: link for link in self._links.classes}
-        closed_types = {
-            link.known.type for link in named.values() if link.known.is_whole_type
-        }
+        closed_types = {link.known.type for link in named.values() if link.known.is_whole_type}
         for link in named.values():
             if link.known.kind == "type" and link.known.key in closed_types:
                 continue  # the table of the same rows is asked instead
@@ -201,9 +199,7 @@ class _Grammar:
                 continue
             yield from self._value_condition(known, link, Path(steps))
 
-    def _value_condition(
-        self, known: KnownClass, link: ValueLink, path: Path
-    ) -> Iterator[_Part]:
+    def _value_condition(self, known: KnownClass, link: ValueLink, path: Path) -> Iterator[_Part]:
         span, score, why = link.span, link.score, f"“{self._text(link.span)}” is a value of"
         naming = [
             property_link
@@ -214,9 +210,7 @@ class _Grammar:
         for property_link in naming:
             span |= property_link.span
         negations = [
-            cue
-            for cue in self._links.cues.get("negation", ())
-            if max(cue) < min(link.span)
+            cue for cue in self._links.cues.get("negation", ()) if max(cue) < min(link.span)
         ]
         if len(path.properties) > 1:
             score *= 0.95 ** (len(path.properties) - 1)
@@ -292,7 +286,9 @@ class _Grammar:
         links = self._links
         rows = Rows(known, base.conditions, base.only)
         if links.cue("difference") and len(base.only) == 2:
-            yield from self._measured(known, base, lambda path: Difference(rows, path), "difference")
+            yield from self._measured(
+                known, base, lambda path: Difference(rows, path), "difference"
+            )
         extremes = links.extremes
         if len(base.only) == 2 and extremes:
             yield from self._compared(known, base, rows)
@@ -320,9 +316,7 @@ class _Grammar:
     def _candidate(
         self, query: Query, part: _Part, reason: str, *, is_computing: bool = True
     ) -> CandidateQuery:
-        return CandidateQuery(
-            query, part.span, part.scores, (*part.reasons, reason), is_computing
-        )
+        return CandidateQuery(query, part.span, part.scores, (*part.reasons, reason), is_computing)
 
     def _measured(
         self, known: KnownClass, base: _Part, make: Callable[[Path], Query], cue: str

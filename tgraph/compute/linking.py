@@ -274,7 +274,9 @@ def _link_values(
 
 def _may_be_name(words: Sequence[Word]) -> bool:
     ends = words[0].lower, words[-1].lower
-    return not any(word in STOP_WORDS or word in word_set("computing", "negations") for word in ends)
+    return not any(
+        word in STOP_WORDS or word in word_set("computing", "negations") for word in ends
+    )
 
 
 def _value_links(
@@ -440,9 +442,7 @@ def _measures() -> Mapping[str, tuple[str, Decimal]]:
 # --- extremes and cues ------------------------------------------------------------------------
 
 
-def _link_extremes(
-    words: Sequence[Word], bounds: Sequence[BoundLink]
-) -> Iterator[ExtremeLink]:
+def _link_extremes(words: Sequence[Word], bounds: Sequence[BoundLink]) -> Iterator[ExtremeLink]:
     taken: Span = frozenset().union(*(bound.span for bound in bounds))
     tables = load_tables("comparisons")
     for at, word in enumerate(words):

@@ -12,8 +12,8 @@ from pyoxigraph import Literal, NamedNode, Variable
 from tgraph import vocabulary as v
 from tgraph.compute.algebra import (
     Aggregate,
-    Comparison,
     Compares,
+    Comparison,
     Condition,
     Contains,
     Count,
@@ -174,9 +174,7 @@ def exclusions_of(query: Query) -> list[Exclusion]:
             )
             kept = tuple(c for n, c in enumerate(query.rows.conditions) if n != at)
             rest = replace(query, rows=replace(query.rows, conditions=kept))
-            exclusions.append(
-                Exclusion(pattern + pattern_of(rest, names), len(path.properties))
-            )
+            exclusions.append(Exclusion(pattern + pattern_of(rest, names), len(path.properties)))
     return exclusions
 
 
@@ -225,7 +223,9 @@ def print_paths(known: KnownClass, values: Sequence[NamedNode | Literal], length
         at = to
     columns = " ".join(f"?property{number}" for number in range(1, length + 1))
     body = "\n".join((f"  {_one_of(end, values)}", str(class_pattern), *steps))
-    return f"SELECT DISTINCT {columns} WHERE {{\n{body}\n}}\nORDER BY {columns}\nLIMIT {_MOST_PATHS}"
+    return (
+        f"SELECT DISTINCT {columns} WHERE {{\n{body}\n}}\nORDER BY {columns}\nLIMIT {_MOST_PATHS}"
+    )
 
 
 _MOST_PATHS = 20

@@ -17,6 +17,7 @@ LEAST_LIKELIHOOD = 0.5
 UNACCOUNTED = 0.25
 """The factor of a candidate's likelihood for each word that it doesn't account for."""
 
+
 @dataclass(frozen=True, slots=True)
 class RankedQuery:
     """A candidate with its likelihood, and the words that it leaves without account."""

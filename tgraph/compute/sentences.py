@@ -11,8 +11,8 @@ from pyoxigraph import Literal, NamedNode
 
 from tgraph.compute.algebra import (
     Aggregate,
-    Comparison,
     Compares,
+    Comparison,
     Condition,
     Contains,
     Count,
@@ -202,7 +202,9 @@ class _Writer:
         rows, known = self._query.rows, self._query.rows.known_class
         if known is None or rows.conditions or rows.only or not known.rows:
             return ""
-        missing = known.members - len({*self._computed.rows, *(s.row for s in self._computed.conflicts)})
+        missing = known.members - len(
+            {*self._computed.rows, *(s.row for s in self._computed.conflicts)}
+        )
         if not missing:
             return ""
         has = "has" if missing == 1 else "have"
@@ -214,11 +216,17 @@ class _Writer:
         adjective = self._adjective(query)
         which = self._conditions(query.rows, plural=True)
         count = len(self._computed.rows)
-        among = f" of the {count:,} {self._plural()}{f' that {which}' if which else ''}" if count > 1 else ""
+        among = (
+            f" of the {count:,} {self._plural()}{f' that {which}' if which else ''}"
+            if count > 1
+            else ""
+        )
         if query.places == 1 and len(best) == 1:
             value = self._value(best[0], path)
             name = self._label(best[0].row)
-            return f"{name} has the {adjective} {path.last.name}{among}: {value}.{self._missing(path)}"
+            return (
+                f"{name} has the {adjective} {path.last.name}{among}: {value}.{self._missing(path)}"
+            )
         if query.places == 1:
             names = list_names([self._label(solution.row) for solution in best])
             value = self._value(best[0], path)
@@ -347,7 +355,9 @@ class _Writer:
         return f"{has} {' and '.join(parts)}" if parts else ""
 
     def _condition(self, condition: Condition) -> str:
-        name = condition.path.label if len(condition.path.properties) > 1 else condition.path.last.name
+        name = (
+            condition.path.label if len(condition.path.properties) > 1 else condition.path.last.name
+        )
         match condition:
             case Equals(values=values):
                 return f"the {name} {list_names(self._terms(values))}"

@@ -45,9 +45,7 @@ def winners(computed: Computed) -> list[Solution]:
     """Return the solutions of an extreme that have its places, equals together, best first."""
     query = computed.query
     assert isinstance(query, Extreme)
-    ordered = sorted(
-        computed.solutions, key=lambda s: _order_of(s), reverse=query.is_most
-    )
+    ordered = sorted(computed.solutions, key=lambda s: _order_of(s), reverse=query.is_most)
     values = list(dict.fromkeys(_order_of(solution) for solution in ordered))
     best = set(values[: query.places])
     return [solution for solution in ordered if _order_of(solution) in best]

@@ -308,7 +308,9 @@ def _build_table(
     members: Mapping[str, int],
     labels: Mapping[str, str],
 ) -> KnownClass:
-    subjects = tuple(dict.fromkeys(subject for row in rows for subject in sorted(row.subjects, key=str)))
+    subjects = tuple(
+        dict.fromkeys(subject for row in rows for subject in sorted(row.subjects, key=str))
+    )
     counts: defaultdict[NamedNode, set[NamedNode]] = defaultdict(set)
     columns: dict[tuple[int, Column], None] = {}
     for row in rows:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from tgraph import vocabulary as v
 from tgraph.answer.base import Notes, PromptedSynthesiser, WriterPrompt
-from tgraph.answer.computed import ComputedSynthesiser
 from tgraph.answer.citations import cite_places, set_apart, well_cited, with_grounds
+from tgraph.answer.computed import ComputedSynthesiser
 from tgraph.answer.quotes import find_answering_part, shorten_sentence
 from tgraph.answer.rows import shown_lines
 from tgraph.engine.ask.bearer_note import OTHER_BEARER, NamedBearers
