@@ -528,3 +528,17 @@ def _link_cues(words: Sequence[Word]) -> Iterator[tuple[CueKind, tuple[Span, ...
             yield kind, tuple(sorted(spans, key=min))
     if words and words[0].lower in word_set("computing", "whether"):
         yield "whether", (frozenset((0,)),)
+
+
+def may_ask_computation(question: str) -> bool:
+    """Return whether a question has words that ask for a computation, or for a list: without them
+    nothing needs to be looked up to know that it asks for none."""
+    words = tuple(_split_words(question))
+    bounds = tuple(_link_bounds(words))
+    cues = dict(_link_cues(words))
+    return bool(
+        bounds
+        or cues.keys() & {"count", "sum", "average", "difference", "negation", "group"}
+        or any(True for _ in _link_extremes(words, bounds))
+        or (words and words[0].lower in word_set("computing", "listing"))
+    )

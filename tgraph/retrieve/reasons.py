@@ -241,6 +241,7 @@ _TEXTS: Mapping[str, tuple[str, str]] = {
     ),
     # the form of a question
     "form": ("it {predicate}", "the question {predicate}"),
+    "form-computed": ("the question asks for what a query computes ({likelihood:.2f})",) * 2,
     "form-unnamed": (
         "it names nothing that is known and asks for one thing",
         "the question names no entity of the graph and asks for one thing",
