@@ -245,6 +245,8 @@ class _Grammar:
                 if converted is None:
                     continue
                 factor = converted
+            if self._names_other(own, link):
+                continue
             span, score, why = self._measure(own, link.span, link.measures, link.names)
             if score is None:
                 if link.unit:
@@ -260,6 +262,16 @@ class _Grammar:
                 link.number * factor,
                 upper,
             )
+
+    def _names_other(self, own: KnownProperty, link: BoundLink) -> bool:
+        """Return whether the word before a bound names properties, and not this one: a cost isn't
+        less than 400 kg."""
+        before = {
+            near.known.iri
+            for near in self._links.properties
+            if near.known.is_structured and max(near.span) + 1 == min(link.span)
+        }
+        return bool(before) and own.iri not in before
 
     def _measure(
         self,

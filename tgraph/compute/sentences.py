@@ -31,6 +31,7 @@ from tgraph.compute.evaluation import Computed, Solution, compared_value
 from tgraph.compute.witnesses import Role, Witness, winners
 from tgraph.index.graph_source import Statement
 from tgraph.model import Object
+from tgraph.resources import word_set
 
 MOST_NAMED = 20
 """Rows that a sentence names; of more it says how many."""
@@ -167,7 +168,8 @@ class _Writer:
     def _distinct(self, path: Path) -> str:
         values = self._values_by_label(path)
         rows = len(self._computed.rows)
-        text = f"{self._how_many(rows)}; they name {len(values):,} different {path.last.name}"
+        text = f"{self._how_many(rows)}; they name {len(values):,} different values of"
+        text = f"{text} {path.last.name}"
         names = [
             name if len(group) == 1 else f"{name} ({len(group)} times)"
             for name, group in values.items()
@@ -221,6 +223,11 @@ class _Writer:
             if count > 1
             else ""
         )
+        if query.places == 1 and _is_participle(path.last.name):
+            names = list_names([self._label(solution.row) for solution in best])
+            was = "was" if len(best) == 1 else "were"
+            what = f"{was} {path.last.name} {adjective}{among}: {self._value(best[0], path)}"
+            return f"{names} {what}.{self._missing(path)}"
         if query.places == 1 and len(best) == 1:
             value = self._value(best[0], path)
             name = self._label(best[0].row)
@@ -312,8 +319,8 @@ class _Writer:
         denied = [c for c in self._query.rows.conditions if isinstance(c, Differs)]
         if rows and denied:
             names = list_names(sorted(map(self._label, rows)))
-            has = "has" if len(rows) == 1 else "have"
-            text = f"{names} {has} the {denied[0].path.last.name} {denied[0].label}."
+            against = Equals(denied[0].path, denied[0].values, denied[0].label)
+            text = f"{names} {self._condition(against, len(rows) > 1)}."
             statements = [s for solution in self._computed.excluded for s in solution.excluding]
             yield ComputedSentence(text, tuple(dict.fromkeys(statements)))
 
@@ -350,25 +357,35 @@ class _Writer:
         return f"{noun}es" if noun.endswith(("s", "x", "ch", "sh")) else f"{noun}s"
 
     def _conditions(self, rows: Rows, *, plural: bool = False) -> str:
-        has = "have" if plural else "has"
-        parts = [self._condition(condition) for condition in rows.conditions]
-        return f"{has} {' and '.join(parts)}" if parts else ""
+        parts = [self._condition(condition, plural) for condition in rows.conditions]
+        has = "have " if plural else "has "
+        for at in range(len(parts) - 1, 0, -1):
+            if parts[at].startswith(has) and parts[at - 1].startswith(has):
+                parts[at] = parts[at].removeprefix(has)
+        return " and ".join(parts)
 
-    def _condition(self, condition: Condition) -> str:
-        name = (
-            condition.path.label if len(condition.path.properties) > 1 else condition.path.last.name
-        )
+    def _condition(self, condition: Condition, plural: bool) -> str:
+        """Return a condition as a predicate: "have the maker Norden", "were built at Dundee"."""
+        path = condition.path
+        name = path.last.name if len(path.properties) == 1 else path.label
+        has, was = ("have", "were") if plural else ("has", "was")
+        is_verb = _is_participle(name)
         match condition:
             case Equals(values=values):
-                return f"the {name} {list_names(self._terms(values))}"
+                value = list_names(self._terms(values))
+                return f"{was} {name} {value}" if is_verb else f"{has} the {name} {value}"
             case Differs(values=values):
-                return f"a {name} other than {list_names(self._terms(values))}"
-            case Compares(path=path, order=order, bound=bound):
+                value = list_names(self._terms(values))
+                if is_verb:
+                    return f"{was} not {name} {value}"
+                return f"{has} a {name} other than {value}"
+            case Compares(order=order, bound=bound):
                 if path.kind in ("year", "date"):
-                    return f"{name} {_TIME_ORDERS[order]} {format(bound, 'f')}"
-                return f"a {name} of {_ORDERS[order]} {self._amount(bound, path)}"
+                    time = f"{_TIME_ORDERS[order]} {format(bound, 'f')}"
+                    return f"{was} {name} {time}" if is_verb else f"{has} a {name} {time}"
+                return f"{has} a {name} of {_ORDERS[order]} {self._amount(bound, path)}"
             case Contains(text=text):
-                return f"“{text}” in {name}"
+                return f"{has} “{text}” in {name}"
 
     def _terms(self, terms: Iterable[Object]) -> list[str]:
         return [self._term(term) for term in terms]
@@ -392,6 +409,13 @@ class _Writer:
 
     def _amount(self, number: Decimal, path: Path) -> str:
         return f"{write_number(number)} {path.unit}".strip()
+
+
+def _is_participle(name: str) -> bool:
+    """Return whether the name of a property is the rest of a predicate, as "launched" and "built
+    at" are."""
+    *before, last = name.split()
+    return last.endswith("ed") or (bool(before) and last in word_set("computing", "prepositions"))
 
 
 def _sort_key(solution: Solution) -> tuple[int, Decimal | str]:
