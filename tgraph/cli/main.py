@@ -9,6 +9,7 @@ import click
 from tgraph import __version__
 from tgraph.cli.ask import ask, suggest
 from tgraph.cli.audit import audit
+from tgraph.cli.catalogue import catalogue
 from tgraph.cli.chat import chat
 from tgraph.cli.collections import collections
 from tgraph.cli.completion import completion
@@ -75,6 +76,7 @@ for _command in (
     curations,
     ontology,
     sparql,
+    catalogue,
     models,
     config,
     collections,

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tgraph.cli.options import batches, common, connection
-from tgraph.cli.running import command, open_call_graph
+from tgraph.cli.running import NO_EVIDENCE, command, open_call_graph
 from tgraph.cli.terminal import (
     build_table,
     format_count,
     one_line,
     one_text,
+    print_lines,
     print_message,
     print_renderable,
     write_blocks,
@@ -55,26 +56,38 @@ FORMATS = ("table", "json", "csv", "tsv", "xml", "turtle", "ntriples")
 @click.option(
     "--memory", type=click.FloatRange(min=0.1), default=2.0, show_default=True, metavar="GB"
 )
+@click.option("--ask", "question", metavar="QUESTION", help="Print the query of a question.")
 @click.option("--update", is_flag=True, help="Allow a SPARQL update of the graph.")
 @connection
 @batches
 @common
 def sparql(
-    text: str | None, query: str | None, file: Any, format: str | None, update: bool, **bounds: Any
+    text: str | None,
+    query: str | None,
+    file: Any,
+    format: str | None,
+    question: str | None,
+    update: bool,
+    **bounds: Any,
 ) -> None:
     """Query knowledge and provenance in SPARQL 1.2.
 
     The default graph is the union of all graphs; GRAPH narrows it. The prefixes tg, prov, rdf,
     rdfs, xsd, oa, dcterms and skos are known. A query can't write, can't use the network, and is
     stopped at the limits of time and memory. An update (--update) is atomic and recorded, and can't
-    change the record of sessions.
+    change the record of sessions. With --ask the query that the mode sparql makes of a question is
+    printed, and not run.
 
     \b
     Examples:
       tgraph sparql "SELECT ?subgraph WHERE { ?subgraph tg:contains << ?s ?p ?o >> }" -l 10
       tgraph sparql "SELECT * WHERE { ?sel tg:edge << ?s ?p ?o >> ; tg:reasoning ?why }"
       tgraph sparql -i query.rq --format csv
+      tgraph sparql --ask "How many pumps does Norden make?"
     """
+    if question is not None:
+        _print_query_of(question)
+        return
     from tgraph.explain.query.guard import gives_triples
     from tgraph.explain.query.sparql import Bounds
 
@@ -87,6 +100,23 @@ def sparql(
         else:
             default = "turtle" if gives_triples(body) else "table"
             print_query(graph, body, format or default, limits)
+
+
+def _print_query_of(question: str) -> None:
+    """Print the SPARQL query of a question; exit with ``NO_EVIDENCE`` where none is likely."""
+    with open_call_graph() as graph:
+        plan = graph.plan_query(question)
+        if plan.chosen is None:
+            best = plan.ranked[0].unaccounted if plan.ranked else ()
+            print_message("No query is likely enough to be what the question means.")
+            if best:
+                print_message(f"Not understood: {', '.join(best)}.")
+            click.get_current_context().exit(NO_EVIDENCE)
+        from tgraph.compute.printing import print_query as print_sparql
+
+        for reason in plan.chosen.candidate.reasons:
+            print_message(one_line(reason))
+        print_lines(print_sparql(plan.chosen.candidate.query).splitlines())
 
 
 def print_query(graph: KnowledgeGraph, query: str, format: str, bounds: Bounds) -> None:

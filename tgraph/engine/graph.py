@@ -27,6 +27,7 @@ from tgraph.store.folder import GraphFolder
 if TYPE_CHECKING:
     from pyoxigraph import QueryBoolean, QuerySolutions, Triple
 
+    from tgraph.compute.computation import QueryPlan
     from tgraph.engine.ask.question_run import AnswerStream, ContextStream
     from tgraph.engine.change.entity_curation import Retraction
     from tgraph.engine.change.purge import Purge
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from tgraph.explain.query.sparql import Bounds
     from tgraph.explain.trace.reader import Trace
     from tgraph.explain.whynot.causes import WhyNot
+    from tgraph.index.catalogue import Catalogue
 
 
 class KnowledgeGraph:
@@ -502,6 +504,19 @@ class KnowledgeGraph:
         from tgraph.engine.checks.integrity import check_integrity_of
 
         return check_integrity_of(self.opened, head, public_key)
+
+    def catalogue(self) -> Catalogue:
+        """Return the classes, tables and properties of knowledge, with counts and values."""
+        from tgraph.compute.computation import catalogue_of
+
+        return catalogue_of(self.opened.context())
+
+    def plan_query(self, question: str) -> QueryPlan:
+        """Return the queries that a question may mean, as the mode ``sparql`` makes them."""
+        from tgraph.compute.computation import plan_query
+
+        least = self.opened.settings.sparql_search.least_likelihood
+        return plan_query(question, self.opened.context(), least)
 
     def sparql(self, query: str, **bounds: Any) -> QuerySolutions | QueryBoolean | list[Triple]:
         """Return the result of a read-only query over the union of all graphs.

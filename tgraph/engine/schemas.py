@@ -14,6 +14,7 @@ def build_schemas() -> dict[str, dict[str, Any]]:
     from pydantic import Field
 
     from tgraph.engine.json_answers import AskContextOut, AskOut, EventOut
+    from tgraph.engine.json_catalogue import CatalogueOut
     from tgraph.engine.json_judgements import ReplayOut, VerificationOut
     from tgraph.engine.json_sessions import ComparisonOut, KnowledgeDiffOut, SessionOut
     from tgraph.explain.audit.impact import Impact
@@ -28,6 +29,7 @@ def build_schemas() -> dict[str, dict[str, Any]]:
         "ask": AskOut,
         "ask-context": AskContextOut,
         "ask-event": EventOut,
+        "catalogue": CatalogueOut,
         "sessions": Annotated[tuple[SessionOut, ...], Field(title="Sessions")],
         "impact": Impact,
         "integrity": Integrity,

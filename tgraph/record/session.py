@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from pyoxigraph import NamedNode
@@ -38,7 +39,12 @@ from tgraph.retrieve.orders import orders_to_json
 from tgraph.retrieve.reasons import FIRST_WORDING, THIRD_WORDING, WORDING, render_reason
 from tgraph.store.statements import Pair, Statements, Value, iri_node, trig
 
+if TYPE_CHECKING:
+    from tgraph.compute.computation import Computation
+
 _KEPT = 8
+MOST_UNCHOSEN = 10
+"""Queries that were not chosen of which the record tells."""
 _CLASSES = (v.prov("Entity"), v.tg("Candidate"))
 
 
@@ -194,6 +200,39 @@ class SessionRecord(BundleRecord):
             by=step,
             dropped=dropped,
         )
+
+    def computed_query(self, step: str, computation: Computation) -> str:
+        """Record the query that a question became, with its algebra and its result, and the
+        likeliest queries that were not chosen, with the reason; the chosen one may be missing."""
+        from tgraph.compute.algebra import write_algebra  # few sessions compute
+        from tgraph.compute.evaluation import write_bindings
+        from tgraph.compute.printing import print_query
+
+        plan, computed = computation.plan, computation.computed
+        chosen = plan.chosen
+        subject = self.entity(
+            self.part("query"),
+            "ComputedQuery",
+            (v.tg("sparql"), computed.sparql if computed else None),
+            (v.tg("algebra"), write_algebra(computed.query) if computed else None),
+            (v.tg("result"), write_bindings(computed.bindings) if computed else None),
+            (v.tg("confidence"), chosen.likelihood if chosen else 0.0),
+            (v.tg("reasoning"), "; ".join(chosen.candidate.reasons) if chosen else None),
+            label="Query of the question",
+            by=step,
+        )
+        for number, one in enumerate(plan.unchosen[:MOST_UNCHOSEN]):
+            other = self.entity(
+                self.part("query-candidate", number),
+                "CandidateQuery",
+                (v.tg("index"), number),
+                (v.tg("sparql"), print_query(one.candidate.query)),
+                (v.tg("confidence"), one.likelihood),
+                (v.tg("reasoning"), "; ".join(one.candidate.reasons)),
+                (v.tg("rejectionReason"), plan.explain_rejection(one)),
+            )
+            self.out.add(subject, (v.tg("candidateQuery"), iri_node(other)))
+        return subject
 
     def decomposition(self, step: str, steps: Sequence[str], dropped: Mapping[str, int]) -> str:
         """Record the question's steps found by a model; ``#1`` denotes the first step's answer."""

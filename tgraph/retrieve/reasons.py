@@ -233,6 +233,11 @@ _TEXTS: Mapping[str, tuple[str, str]] = {
         "The question is about the documents as a whole, and the report has an importance rating"
         " of {rating:g} out of 10.",
     ),
+    # witnesses of a computed answer, which no session of the first wording has
+    "witness-rests": ("the result rests on it ({row})",) * 2,
+    "witness-contradicts": ("it contradicts another value of {row}",) * 2,
+    "witness-compared": ("the result was compared with it ({row})",) * 2,
+    "witness-searched": ("it was searched and is not in the result ({row})",) * 2,
     # selection
     "map-score": (
         "Chosen because of its score in the map.",
@@ -240,6 +245,7 @@ _TEXTS: Mapping[str, tuple[str, str]] = {
     ),
     # the form of a question
     "form": ("it {predicate}", "the question {predicate}"),
+    "form-computed": ("the question asks for what a query computes ({likelihood:.2f})",) * 2,
     "form-unnamed": (
         "it names nothing that is known and asks for one thing",
         "the question names no entity of the graph and asks for one thing",

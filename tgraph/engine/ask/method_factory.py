@@ -27,7 +27,7 @@ from tgraph.retrieve.modes.base import (
 )
 from tgraph.retrieve.modes.registry import AUTO, MODES, AutoSettings
 from tgraph.retrieve.modes.suggest import SUGGEST
-from tgraph.retrieve.reasons import extend_reason
+from tgraph.retrieve.reasons import explain, extend_reason
 from tgraph.retrieve.reports import reports_at_hand
 from tgraph.retrieve.search.registry import make_retriever
 from tgraph.version import __version__
@@ -170,10 +170,18 @@ def _broad_synthesiser(parts: Components) -> Synthesiser:
     return parts.synthesiser(parts.settings.drift_search.reduce_context_tokens)
 
 
+def _computed(mode: Mode, parts: Components) -> Method:
+    from tgraph.answer.computed import ComputedSynthesiser
+    from tgraph.engine.ask.computing import Computing
+
+    return Computing(mode.name, parts.settings.sparql_search, ComputedSynthesiser())
+
+
 _PIPELINES: Mapping[Pipeline, Callable[[Mode, Components], Method]] = {
     "two stages": _two_stages,
     "map-reduce": _map_reduce,
     "follow-ups": _follow_ups,
+    "computed": _computed,
     "alone": lambda mode, parts: Bypass(mode.name, parts.model_alone),
 }
 
@@ -271,7 +279,11 @@ def _keyword_finder(mode: Mode, parts: Components) -> KeywordFinder | None:
 
 
 def choose_method(question: Question, parts: Components, context: Context) -> Chosen:
-    """Choose the method for the question's form, following the ``auto`` settings."""
+    """Choose the method for the question's form, following the ``auto`` settings.
+
+    What asks for a computation, over what the catalogue has, is computed."""
+    if parts.settings.auto.computed and (chosen := _choose_computed(question, parts, context)):
+        return chosen
     chooser = parts.chooser
     calls: list[Call] = []
     choice = chooser.choose(question, context, calls.append)
@@ -281,6 +293,28 @@ def choose_method(question: Question, parts: Components, context: Context) -> Ch
     choice = replace(choice, reason=extend_reason(choice.reason, why))
     method = in_steps(method_of(mode, parts), question.text, parts, choice.form)
     return Chosen(method, choice, chooser.agent, tuple(calls))
+
+
+def _choose_computed(question: Question, parts: Components, context: Context) -> Chosen | None:
+    """Return the method of the mode for computations, for a question that is surely one."""
+    from tgraph.compute.linking import may_ask_computation
+
+    if not may_ask_computation(question.text) or question.needed_turns:
+        return None
+    from tgraph.answer.mode_choice import ModeReason
+    from tgraph.compute.computation import plan_query
+    from tgraph.engine.ask.computing import GRAMMAR
+
+    plan = plan_query(question.text, context, SURELY_COMPUTED)
+    if plan.chosen is None or not plan.chosen.candidate.is_computing:
+        return None
+    why = explain("form-computed", likelihood=plan.chosen.likelihood)
+    about = ModeReason("listed", why)
+    return Chosen(method_of(parts.settings.auto.computed, parts), about, GRAMMAR)
+
+
+SURELY_COMPUTED = 0.75
+"""The likelihood from which a question is taken for a computation unasked."""
 
 
 def mode_for(form: Form, auto: AutoSettings, context: Context) -> tuple[str, str]:

@@ -44,6 +44,7 @@ _PARTLY: Mapping[str, Sequence[str]] = {
         "long_chunks",
         "sparse",
         "sparse_edges",
+        "computed",
     ),
     "rerank": ("provider", "pool", "min_score"),
 }

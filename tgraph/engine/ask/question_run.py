@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from tgraph import vocabulary as v
 from tgraph.answer.base import Notes, PromptedSynthesiser, WriterPrompt
 from tgraph.answer.citations import cite_places, set_apart, well_cited, with_grounds
+from tgraph.answer.computed import ComputedSynthesiser
 from tgraph.answer.quotes import find_answering_part, shorten_sentence
 from tgraph.answer.rows import shown_lines
 from tgraph.engine.ask.bearer_note import OTHER_BEARER, NamedBearers
@@ -322,8 +323,12 @@ class QuestionRun:
 
     @property
     def _is_quoting(self) -> bool:
-        """Whether answers are quotes: a model writes in words of its own."""
-        return self._method.synthesiser.agent.kind != "model"
+        """Whether answers are quotes: a model writes in words of its own, and a computed answer
+        states a result."""
+        synthesiser = self._method.synthesiser
+        return synthesiser.agent.kind != "model" and not isinstance(
+            synthesiser, ComputedSynthesiser
+        )
 
     @property
     def _judges_quotes(self) -> bool:

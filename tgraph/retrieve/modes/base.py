@@ -24,7 +24,7 @@ from tgraph.plugins import Registry
 PROMPT = 4_000
 """Tokens for a prompt's own text and the conversation, beside the evidence."""
 
-Pipeline = Literal["two stages", "map-reduce", "follow-ups", "alone"]
+Pipeline = Literal["two stages", "map-reduce", "follow-ups", "computed", "alone"]
 """How an answer comes about; ``tgraph.engine.ask.method_factory`` has the method of each."""
 
 Form = Literal["one", "linked", "compared", "listed", "whole"]

@@ -41,6 +41,7 @@ from tgraph.retrieve.modes.raptor import (
     RaptorSearchSettings,
     RaptorSettings,
 )
+from tgraph.retrieve.modes.sparql import SPARQL, SparqlSearchSettings
 from tgraph.retrieve.modes.suggest import SUGGEST
 
 AUTO = "auto"
@@ -70,6 +71,7 @@ _OWN_MODES: Mapping[str, Mode] = {
         LIGHTRAG_HYBRID,
         LIGHTRAG_MIX,
         NAIVE,
+        SPARQL,
         BYPASS,
     )
 }
@@ -119,6 +121,11 @@ class AutoSettings(Section):
         1.0, ge=0, description="edges for each chunk, on average, below which the graph is sparse"
     )
 
+    computed: str = Field(
+        SPARQL.name,
+        description="the mode for what a query over tables or imported graphs computes; empty: none",
+    )
+
     @property
     def modes(self) -> tuple[str, ...]:
         """All selectable modes, without duplicates."""
@@ -143,6 +150,7 @@ class OwnSections(BaseModel):
     global_search: GlobalSearchSettings = GlobalSearchSettings()
     drift_search: DriftSearchSettings = DriftSearchSettings()
     bm25_search: Bm25SearchSettings = Bm25SearchSettings()
+    sparql_search: SparqlSearchSettings = SparqlSearchSettings()
 
 
 def _with_added_sections() -> type[OwnSections]:

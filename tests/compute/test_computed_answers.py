@@ -1,0 +1,186 @@
+"""Computed answers over a table, an imported graph and the example's ships: right, cited to the
+characters, refused where a word has no account, and the same again."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.corpora import Corpus, opened
+from tests.support.paths import EXAMPLES
+from tests.support.pumps import PUMPS_CSV, PUMPS_TTL
+from tgraph.engine.graph import KnowledgeGraph
+from tgraph.extensions.interchange import import_graph
+
+
+@pytest.fixture(scope="module")
+def pumps(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeGraph]:
+    corpus = Corpus(tmp_path_factory.mktemp("pumps"))
+    corpus.index({"pumps.csv": PUMPS_CSV})
+    with corpus.open() as kg:
+        yield kg
+
+
+@pytest.fixture(scope="module")
+def ships(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeGraph]:
+    folder = tmp_path_factory.mktemp("ships")
+    shutil.copy(EXAMPLES / "antarctica" / "ships.csv", folder / "ships.csv")
+    with opened(folder, create=True) as kg:
+        assert not kg.index([folder / "ships.csv"]).failed
+        yield kg
+
+
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeGraph]:
+    folder = tmp_path_factory.mktemp("imported")
+    (folder / "pumps.ttl").write_text(PUMPS_TTL)
+    with opened(folder, create=True) as kg:
+        import_graph(kg, [folder / "pumps.ttl"])
+        yield kg
+
+
+def ask(graph: KnowledgeGraph, question: str, mode: str = "sparql") -> str:
+    return graph.ask(question, mode, history=[]).text
+
+
+OF_PUMPS = {
+    "How many pumps does Norden make?": "3 of the 5 pumps in “Pumps” have the maker Norden:"
+    " Pump P1, Pump P2 and Pump P4.",
+    "Which pump is the heaviest?": "Pump P2 has the greatest weight of the 5 pumps: 42 kg.",
+    "Which pumps cost less than 400 euros?": "3 of the 5 pumps in “Pumps” have a price of less"
+    " than 400 EUR: Pump P1, Pump P4 and Pump P5.",
+    "Which are not made by Norden?": "2 of the 5 pumps in “Pumps” have a maker other than Norden:"
+    " Pump P3 and Pump P5.",
+    "What is the total weight of the pumps of Norden?": "The total weight of the 3 pumps that have"
+    " the maker Norden is 62 kg: 11 + 42 + 9.",
+    "What is the average price of the pumps?": "The average price of the 5 pumps is 410 EUR.",
+    "Is P2 heavier than P3?": "Yes: the weight of Pump P2 is 42 kg, that of Pump P3 27 kg.",
+    "Which is lighter, P2 or P3?": "Pump P3: the weight of Pump P2 is 42 kg, that of Pump P3 27"
+    " kg.",
+    "What is the difference in weight between P2 and P3?": "They differ by 15 kg:",
+    "What are the two cheapest pumps?": "Pump P4 (250 EUR) and Pump P1 (300 EUR) have the least"
+    " price of the 5 pumps.",
+    "How many pumps does each maker make?": "Pumps by maker: Norden 3 and Berg 2.",
+    "Which pumps weigh less than 20000 g?": "2 of the 5 pumps in “Pumps” have a weight of less"
+    " than 20 kg: Pump P1 and Pump P4.",
+    "Which pumps of Berg weigh more than 100 kg?": "None of the 5 pumps in “Pumps” has the maker"
+    " Berg and a weight of more than 100 kg.",
+    "Does Norden make a pump heavier than 40 kg?": "Yes: 1 of the 5 pumps in “Pumps” has the maker"
+    " Norden and a weight of more than 40 kg: Pump P2.",
+}
+
+
+@pytest.mark.parametrize("question", OF_PUMPS)
+def test_a_question_over_a_table_is_computed(pumps: KnowledgeGraph, question: str):
+    assert ask(pumps, question).startswith(OF_PUMPS[question])
+
+
+OF_SHIPS = {
+    "Which ship was built first?": "Nimrod was launched earliest of the 15 ships: 1866. 1 of the"
+    " 16 ships has no launched.",
+    "How many ships were British?": "7 of the 16 ships in “Ships” have the nationality British:",
+    "How many expeditions were British?": "7 of the 16 ships in “Ships” have the nationality"
+    " British; they name 5 different values of expedition: British Antarctic Expedition (3 times),",
+    "Which ships were launched before 1880?": "4 of the 16 ships in “Ships” were launched before"
+    " 1880: Antarctic, Aurora, Nimrod and Scotia.",
+    "Which ships were built in Dundee?": "4 of the 16 ships in “Ships” were built at Dundee"
+    " (Scotland): Aurora, Discovery, Nimrod and Terra Nova.",
+}
+
+
+@pytest.mark.parametrize("question", OF_SHIPS)
+def test_a_question_over_the_example_s_ships_is_computed(ships: KnowledgeGraph, question: str):
+    assert ask(ships, question).startswith(OF_SHIPS[question])
+
+
+OF_IMPORTED = {
+    "How many pumps does Norden make?": "There are 4 pumps that have the maker Norden:",
+    "Which pump is the heaviest?": "Pump P2 has the greatest weight of the 6 pumps: 42.",
+    "What is the total weight of the pumps of Norden?": "The total weight of the 4 pumps that have"
+    " the maker Norden is 75:",
+    "Which pumps are not made by Norden?": "There are 2 pumps that have a maker other than Norden:"
+    " Pump P5 and Pump P6.",
+}
+
+
+@pytest.mark.parametrize("question", OF_IMPORTED)
+def test_a_question_over_an_imported_graph_is_computed(imported: KnowledgeGraph, question: str):
+    assert ask(imported, question).startswith(OF_IMPORTED[question])
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What is the colour of the pumps?",
+        "How many pumps are blue?",
+        "Which pump is the longest?",
+        "How many pumps does Siemens make?",
+        "Which pumps were sold in Norway?",
+        "How many litres do the pumps of Norden move?",
+        "Which pumps cost less than 400 kg?",
+    ],
+)
+def test_a_near_miss_is_refused(pumps: KnowledgeGraph, question: str):
+    assert pumps.ask(question, "sparql", history=[]).verdict == "no_evidence"
+
+
+def test_each_row_is_cited_by_its_characters(pumps: KnowledgeGraph):
+    answer = pumps.ask("Which pump is the heaviest?", "sparql", history=[])
+    winner, compared = answer.sentences
+    assert {c.quote for c in winner.citations} == {"P2 | Pump P2 | Norden | 42 | 700"}
+    assert len({c.quote for c in compared.citations}) == 4
+    reasons = {selected.reasoning for selected in answer.selection}
+    assert "Selected: the result rests on it (Pump P2)." in reasons
+    assert "Selected: the result was compared with it (Pump P5)." in reasons
+
+
+def test_auto_takes_what_asks_for_a_computation_and_nothing_else(pumps: KnowledgeGraph):
+    modes = {
+        question: pumps.ask(question, history=[]).mode
+        for question in (
+            "How many pumps does Norden make?",
+            "Who makes Pump P3?",
+            "How many pumps are blue?",
+        )
+    }
+    assert [mode == "sparql" for mode in modes.values()] == [True, False, False]
+
+
+def test_the_record_has_the_query_its_result_and_what_was_not_chosen(pumps: KnowledgeGraph):
+    answer = pumps.ask("How many pumps does Norden make?", "sparql", history=[])
+    rows = list(
+        pumps.sparql(
+            "SELECT ?sparql ?algebra ?result (COUNT(?other) AS ?others) WHERE { GRAPH ?bundle {"
+            f" ?step dcterms:isPartOf <{answer.session}> ."
+            " ?query prov:wasGeneratedBy ?step ; tg:sparql ?sparql ; tg:algebra ?algebra ;"
+            " tg:result ?result . OPTIONAL { ?query tg:candidateQuery ?other } } }"
+            " GROUP BY ?sparql ?algebra ?result"
+        )
+    )
+    assert len(rows) == 1
+    assert "COUNT(DISTINCT ?row)" in rows[0]["sparql"].value
+    assert rows[0]["algebra"].value.startswith("Count(rows=Rows(")
+    assert '"3' in rows[0]["result"].value.replace("\\", "")
+
+
+def test_it_is_computed_again_in_the_same_way(pumps: KnowledgeGraph):
+    for mode in ("sparql", "auto"):
+        answer = pumps.ask("Which are not made by Norden?", mode, history=[])
+        assert pumps.replay(answer.session).is_same
+
+
+def test_what_contradicts_itself_is_shown_and_not_added_up(tmp_path: Path):
+    corpus = Corpus(tmp_path)
+    corpus.index(
+        {
+            "pumps.csv": PUMPS_CSV,
+            "pumps-of-today.csv": "name,weight_kg\nPump P2,43\nPump P9,5\nPump P8,6\n",
+        }
+    )
+    with corpus.open() as graph:
+        text = ask(graph, "What is the total weight of the pumps of Norden?")
+    assert "is 20 kg: 11 + 9." in text
+    assert "Pump P2 has 2 values of weight, 42 kg and 43 kg, and is left out." in text

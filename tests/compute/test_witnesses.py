@@ -1,0 +1,62 @@
+"""Witnesses are minimal and enough: a result is another without any of those that it rests on, and
+the same without anything else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from pyoxigraph import Quad, Triple
+
+from tests.support.examples import examples
+from tests.support.random_graphs import graphs, queries
+from tgraph.compute.algebra import Extreme, Query
+from tgraph.compute.evaluation import Computed, evaluate_query
+from tgraph.compute.witnesses import find_witnesses, winners
+from tgraph.store.oxigraph import OxigraphStore
+
+DECISIVE = ("rests", "contradicts")
+
+
+def evaluate(statements: Iterable[Triple], query: Query) -> Computed:
+    store = OxigraphStore.memory(Quad(t.subject, t.predicate, t.object) for t in statements)
+    return evaluate_query(store, query)
+
+
+def result_of(computed: Computed) -> object:
+    """What a result says: its solutions, of an extreme the winning ones, and what contradicts."""
+    solutions = (
+        winners(computed) if isinstance(computed.query, Extreme) else computed.solutions
+    )
+    return tuple(
+        frozenset((str(s.row), str(s.group), str(s.value), str(s.statements)) for s in part)
+        for part in (solutions, computed.conflicts)
+    )
+
+
+def check_witnesses(statements: list[Triple], query: Query) -> None:
+    computed = evaluate(statements, query)
+    result = result_of(computed)
+    decisive = {
+        str(Triple(*w.statement)) for w in find_witnesses(computed) if w.role in DECISIVE
+    }
+    for left_out in statements:
+        rest = [t for t in statements if t is not left_out]
+        is_same = result_of(evaluate(rest, query)) == result
+        assert is_same == (str(left_out) not in decisive), (left_out, query)
+    lineage = [t for t in statements if str(t) in {str(Triple(*w.statement)) for w in find_witnesses(computed)}]
+    assert result_of(evaluate(lineage, query)) == result
+
+
+@given(graphs, queries)
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.too_slow])
+def test_a_result_rests_on_its_witnesses_and_on_nothing_else(statements, query):
+    check_witnesses(statements, query)
+
+
+@pytest.mark.slow
+@given(graphs, queries)
+@settings(max_examples=2_000, suppress_health_check=[HealthCheck.too_slow])
+def test_two_thousand_results_rest_on_their_witnesses_and_on_nothing_else(statements, query):
+    check_witnesses(statements, query)

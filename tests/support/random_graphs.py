@@ -1,0 +1,95 @@
+"""Random small graphs, and random queries of the algebra over them."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from hypothesis import strategies as st
+from pyoxigraph import Literal, NamedNode, Triple
+
+from tgraph import vocabulary as v
+from tgraph.compute.algebra import (
+    Aggregate,
+    Compares,
+    Contains,
+    Count,
+    Differs,
+    Equals,
+    Exists,
+    Extreme,
+    Group,
+    ListRows,
+    Path,
+    Query,
+    Rows,
+)
+from tgraph.index.catalogue import KnownClass, KnownProperty
+
+KIND = v.type_iri("pump")
+ROWS = [NamedNode(v.entity_iri(f"row {n}")) for n in range(4)]
+MAKERS = [NamedNode(v.entity_iri(f"maker {n}")) for n in range(3)]
+PLACES = [Literal(name) for name in ("Oslo", "Bergen")]
+MAKER = KnownProperty(NamedNode(v.relation_iri("maker")), "maker", "", (("entity", 1),), 1, 1, 1)
+WEIGHT = KnownProperty(
+    NamedNode(v.relation_iri("weight")), "weight in kg", "kg", (("number", 1),), 1, 1, 1
+)
+PLACE = KnownProperty(NamedNode(v.relation_iri("place")), "place", "", (("text", 1),), 1, 1, 1)
+TYPED = KnownClass("type", KIND, "pump", len(ROWS), (), type=KIND)
+LISTED = KnownClass("table", "urn:x:table", "Pumps", 3, (), tuple(ROWS[:3]), type=KIND)
+
+_TRIPLES = (
+    [Triple(row, v.RDF_TYPE, NamedNode(KIND)) for row in ROWS]
+    + [Triple(row, MAKER.iri, maker) for row in ROWS for maker in MAKERS]
+    + [
+        Triple(row, WEIGHT.iri, Literal(str(n), datatype=v.xsd("integer")))
+        for row in ROWS
+        for n in range(3)
+    ]
+    + [Triple(maker, PLACE.iri, place) for maker in MAKERS for place in PLACES]
+    + [Triple(row, v.RDFS_LABEL, Literal(f"Row {n}")) for n, row in enumerate(ROWS)]
+    + [Triple(maker, v.RDFS_LABEL, Literal(f"Maker {n}")) for n, maker in enumerate(MAKERS)]
+)
+
+_KEPT = [triple for triple in _TRIPLES if triple.predicate in (v.RDF_TYPE, v.RDFS_LABEL)]
+_STATED = [triple for triple in _TRIPLES if triple not in _KEPT]
+
+graphs = st.builds(
+    lambda stated, missing: [*stated, *(t for t in _KEPT if t not in missing)],
+    st.lists(st.sampled_from(_STATED), min_size=6, max_size=18, unique_by=str),
+    st.lists(st.sampled_from(_KEPT), max_size=2, unique_by=str),
+)
+"""Statements of a small graph, in which most things have a class and a name."""
+
+_to_maker, _to_weight, _to_place = Path((MAKER,)), Path((WEIGHT,)), Path((MAKER, PLACE))
+_makers = st.lists(st.sampled_from(MAKERS), min_size=1, max_size=2, unique_by=str).map(tuple)
+_places = st.sampled_from(PLACES).map(lambda place: (place,))
+_conditions = st.one_of(
+    st.builds(Equals, st.just(_to_maker), _makers, st.just("maker")),
+    st.builds(Differs, st.just(_to_maker), _makers, st.just("maker")),
+    st.builds(Equals, st.just(_to_place), _places, st.just("place")),
+    st.builds(Differs, st.just(_to_place), _places, st.just("place")),
+    st.builds(
+        Compares,
+        st.just(_to_weight),
+        st.sampled_from(("<", "<=", ">", ">=", "=")),
+        st.integers(0, 2).map(Decimal),
+    ),
+    st.builds(Contains, st.just(_to_maker), st.sampled_from(("maker 1", "MAKER", "2"))),
+)
+_rows = st.builds(
+    Rows,
+    st.sampled_from((TYPED, LISTED)),
+    st.lists(_conditions, max_size=2).map(tuple),
+    st.just(()),
+)
+
+queries: st.SearchStrategy[Query] = st.one_of(
+    st.builds(ListRows, _rows, st.sampled_from((None, _to_maker, _to_place))),
+    st.builds(Count, _rows, st.sampled_from((None, _to_maker))),
+    st.builds(Aggregate, _rows, st.sampled_from(("sum", "average")), st.just(_to_weight)),
+    st.builds(Extreme, _rows, st.just(_to_weight), st.booleans(), st.integers(1, 2)),
+    st.builds(Group, _rows, st.just(_to_maker)),
+    st.builds(Group, _rows, st.just(_to_maker), st.just("sum"), st.just(_to_weight)),
+    st.builds(Exists, _rows),
+)
+"""Queries over such a graph, in all forms that have any number of rows."""

@@ -1,0 +1,217 @@
+"""The algebra of computed answers: what is asked of knowledge, as values.
+
+A query selects the members of a class that meet conditions, and lists, counts, adds up, compares
+or groups them. Conditions and measures follow a path of one to three properties."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass
+from decimal import Decimal
+from typing import Literal as Choice
+
+from pyoxigraph import Literal, NamedNode
+
+from tgraph.errors import UsageError
+from tgraph.index.catalogue import KnownClass, KnownProperty, ValueKind
+from tgraph.model import Object
+
+LONGEST_PATH = 3
+"""The properties of a path."""
+
+Order = Choice["<", "<=", ">", ">=", "="]
+Total = Choice["sum", "average"]
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """Properties that lead from a member of a class to a value, one after the other."""
+
+    properties: tuple[KnownProperty, ...]
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.properties) <= LONGEST_PATH:
+            raise UsageError(f"A path has one to {LONGEST_PATH} properties.")
+
+    @property
+    def last(self) -> KnownProperty:
+        return self.properties[-1]
+
+    @property
+    def kind(self) -> ValueKind:
+        return self.last.kind
+
+    @property
+    def unit(self) -> str:
+        return self.last.unit
+
+    @property
+    def label(self) -> str:
+        return " of ".join(known.label for known in reversed(self.properties))
+
+
+@dataclass(frozen=True, slots=True)
+class Equals:
+    """The value at the end of a path is one of ``values``, which ``label`` names."""
+
+    path: Path
+    values: tuple[Object, ...]
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Differs:
+    """There is a value at the end of a path, and none is one of ``values``."""
+
+    path: Path
+    values: tuple[Object, ...]
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Compares:
+    """The number, year or date at the end of a path stands in an order to a bound."""
+
+    path: Path
+    order: Order
+    bound: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Contains:
+    """The text, or name, at the end of a path contains a text, letter case aside."""
+
+    path: Path
+    text: str
+
+
+Condition = Equals | Differs | Compares | Contains
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The members of a class that meet all conditions; ``only`` are the members meant, where the
+    question names them. Without a class, whatever has the properties is a member."""
+
+    known_class: KnownClass | None
+    conditions: tuple[Condition, ...] = ()
+    only: tuple[NamedNode, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ListRows:
+    """The members, each with its value at the end of ``shown``, where that is asked."""
+
+    rows: Rows
+    shown: Path | None = None
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How many members there are; with ``distinct`` also how many values they have at its end."""
+
+    rows: Rows
+    distinct: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """The sum or average of the members' values."""
+
+    rows: Rows
+    total: Total
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Extreme:
+    """The members with the greatest, or least, value; equals share a place. ``places`` counts
+    how many places are asked."""
+
+    rows: Rows
+    path: Path
+    is_most: bool
+    places: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The members by their value at the end of ``by``: counted, or a total of another value."""
+
+    rows: Rows
+    by: Path
+    total: Total | None = None
+    path: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How far the values of two members are apart."""
+
+    rows: Rows
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Whether the first of two members has the greater value, or the lesser; with ``asks_which``
+    which of the two."""
+
+    rows: Rows
+    path: Path
+    is_more: bool
+    asks_which: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Exists:
+    """Whether there is a member."""
+
+    rows: Rows
+
+
+Query = ListRows | Count | Aggregate | Extreme | Group | Difference | Comparison | Exists
+
+
+def measured_path(query: Query) -> Path | None:
+    """Return the path whose values are computed with; None where rows are only listed or
+    counted."""
+    match query:
+        case Aggregate() | Extreme() | Difference() | Comparison() | Group():
+            return query.path
+        case ListRows():
+            return query.shown
+        case Count():
+            return query.distinct
+        case Exists():
+            return None
+
+
+def paths_in(query: Query) -> Iterator[Path]:
+    """Yield the paths of a query, those of conditions first."""
+    yield from (condition.path for condition in query.rows.conditions)
+    if isinstance(query, Group):
+        yield query.by
+    if path := measured_path(query):
+        yield path
+
+
+def write_algebra(value: object) -> str:
+    """Return a query as an expression of its algebra, for the record."""
+    if isinstance(value, KnownProperty):
+        return str(value.iri)
+    if isinstance(value, KnownClass):
+        return f"{value.kind} <{value.key}>" if value.kind != "name" else f'name "{value.label}"'
+    if isinstance(value, NamedNode | Literal):
+        return str(value)
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(write_algebra, value))}]"
+    if is_dataclass(value):
+        parts = (
+            f"{field.name}={write_algebra(part)}"
+            for field in fields(value)
+            if (part := getattr(value, field.name)) not in (None, (), False)
+        )
+        return f"{type(value).__name__}({', '.join(parts)})"
+    return repr(value) if isinstance(value, str) else str(value)

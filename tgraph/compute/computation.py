@@ -1,0 +1,130 @@
+"""A question computed: linked, made into candidate queries, ranked, evaluated, with its witnesses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pyoxigraph import Literal, NamedNode
+
+from tgraph import vocabulary as v
+from tgraph.compute.algebra import LONGEST_PATH
+from tgraph.compute.evaluation import BOUNDS, Bounds, Computed, evaluate_query
+from tgraph.compute.grammar import make_candidates
+from tgraph.compute.linking import Links, link_question
+from tgraph.compute.printing import print_paths
+from tgraph.compute.ranking import LEAST_LIKELIHOOD, RankedQuery, rank_candidates
+from tgraph.compute.witnesses import Witness, find_witnesses
+from tgraph.index.catalogue import Catalogue, KnownClass, count_catalogue
+from tgraph.model import Object
+from tgraph.retrieve.base import Context
+from tgraph.retrieve.entity_matching import match_all
+from tgraph.store.base import Solutions
+
+MOST_LITERALS = 20
+"""Statements with a literal that are looked at for its properties."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryPlan:
+    """What a question may mean: its links, and its candidate queries, the likeliest first."""
+
+    links: Links
+    ranked: tuple[RankedQuery, ...]
+    least: float = LEAST_LIKELIHOOD
+
+    @property
+    def chosen(self) -> RankedQuery | None:
+        """The likeliest query, where it is likely enough to be what the question means."""
+        best = self.ranked[0] if self.ranked else None
+        return best if best is not None and best.likelihood >= self.least else None
+
+    @property
+    def unchosen(self) -> tuple[RankedQuery, ...]:
+        """The queries that the question doesn't mean."""
+        return self.ranked[1:] if self.chosen else self.ranked
+
+    def explain_rejection(self, ranked: RankedQuery) -> str:
+        """Return why a query was not chosen."""
+        if ranked.unaccounted:
+            return f"it has no account of: {', '.join(ranked.unaccounted)}"
+        if ranked.likelihood < self.least:
+            return f"its likelihood is below {self.least:g}"
+        return "another query is at least as likely"
+
+
+@dataclass(frozen=True, slots=True)
+class Computation:
+    """A question with its plan, and the result of the chosen query with its witnesses; neither
+    where no query is likely enough."""
+
+    plan: QueryPlan
+    computed: Computed | None = None
+    witnesses: tuple[Witness, ...] = ()
+
+
+def catalogue_of(context: Context) -> Catalogue:
+    """Return the catalogue of the knowledge that a question is asked of, counted once while the
+    state is open."""
+    return context.read_once("catalogue", lambda: count_catalogue(context.store))
+
+
+def plan_query(question: str, context: Context, least: float = LEAST_LIKELIHOOD) -> QueryPlan:
+    """Return the queries that a question may mean; ``least`` is how likely the one it means is."""
+    catalogue = catalogue_of(context)
+
+    def find_names(names: Sequence[str]) -> Mapping[str, Sequence[str]]:
+        return match_all(list(names), context.graph)
+
+    def find_literals(text: str) -> list[tuple[NamedNode, Object]]:
+        literal = Literal(text)
+        quads = context.store.match(None, None, literal, v.KNOWLEDGE_GRAPH)
+        found = {
+            quad.predicate
+            for quad, _ in zip(quads, range(MOST_LITERALS), strict=False)
+            if v.is_statement(quad.predicate)
+        }
+        return [(iri, literal) for iri in sorted(found, key=str)]
+
+    def find_paths(
+        known: KnownClass | None, values: Sequence[Object]
+    ) -> Sequence[tuple[NamedNode, ...]]:
+        if known is None:
+            return ()
+        for length in range(1, LONGEST_PATH + 1):
+            if paths := _paths(context, known, values, length, structured):
+                return paths
+        return ()
+
+    structured = {known.iri for known in catalogue.properties if known.is_structured}
+    links = link_question(question, catalogue, find_names, find_literals)
+    candidates = make_candidates(links, catalogue, find_paths)
+    return QueryPlan(links, tuple(rank_candidates(candidates, links)), least)
+
+
+def _paths(
+    context: Context,
+    known: KnownClass,
+    values: Sequence[Object],
+    length: int,
+    properties: set[NamedNode],
+) -> list[tuple[NamedNode, ...]]:
+    results = context.store.query(print_paths(known, values, length))
+    assert isinstance(results, Solutions)
+    paths = [tuple(term for term in row if isinstance(term, NamedNode)) for row in results]
+    return [path for path in paths if properties.issuperset(path)]
+
+
+def compute_answer(
+    question: str,
+    context: Context,
+    bounds: Bounds = BOUNDS,
+    least: float = LEAST_LIKELIHOOD,
+) -> Computation:
+    """Return the computation of a question: the result of its likeliest query, if it is likely
+    enough."""
+    plan = plan_query(question, context, least)
+    if plan.chosen is None:
+        return Computation(plan)
+    computed = evaluate_query(context.store, plan.chosen.candidate.query, bounds)
+    return Computation(plan, computed, find_witnesses(computed))

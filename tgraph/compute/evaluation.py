@@ -1,0 +1,232 @@
+"""Evaluation of the algebra over knowledge, bounded in time and in rows."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal, InvalidOperation
+
+from pyoxigraph import Literal, NamedNode, QueryBoolean, Variable
+
+from tgraph.compute.algebra import Group, ListRows, Query, measured_path
+from tgraph.compute.printing import (
+    GROUP,
+    MEASURED,
+    OPEN,
+    ROW,
+    VALUE,
+    Node,
+    Pattern,
+    exclusions_of,
+    pattern_of,
+    print_query,
+    print_solutions,
+)
+from tgraph.errors import QueryError
+from tgraph.index.graph_source import Statement
+from tgraph.model import Object
+from tgraph.store.base import Solutions, Store, Term
+
+Bindings = Mapping[str, Object]
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How much of a query's result is read, and for how long."""
+
+    rows: int = 10_000
+    seconds: float = 20.0
+
+
+BOUNDS = Bounds()
+
+MOST_RECORDED = 1_000
+"""Rows of a result that the record has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """A solution of a query's pattern: the member, its values, and the statements it rests on.
+
+    Of a row that a negation excludes ``excluding`` are the statements that do, and ``is_open``
+    says that the row would be in the result without them."""
+
+    row: NamedNode
+    statements: tuple[Statement, ...]
+    value: Object | None = None
+    group: Object | None = None
+    excluding: tuple[Statement, ...] = ()
+    is_open: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """The result of a query: its bindings, the solutions that they are computed from, and those
+    that negations exclude.
+
+    ``conflicts`` are the solutions of rows with several values where one is computed with; such
+    rows are in no total and no order. ``searched`` are the values of all members where none is in
+    the result. ``is_cut`` says that there are more solutions than were
+    read."""
+
+    query: Query
+    sparql: str
+    bindings: tuple[Bindings, ...]
+    solutions: tuple[Solution, ...]
+    conflicts: tuple[Solution, ...] = ()
+    excluded: tuple[Solution, ...] = ()
+    searched: tuple[Solution, ...] = ()
+    is_cut: bool = False
+
+    @property
+    def rows(self) -> tuple[NamedNode, ...]:
+        """The members, in the order of the solutions."""
+        return tuple(dict.fromkeys(solution.row for solution in self.solutions))
+
+
+def evaluate_query(store: Store, query: Query, bounds: Bounds = BOUNDS) -> Computed:
+    """Return the result of a query over knowledge.
+
+    Raises ``QueryError`` for a query that takes longer than allowed."""
+    deadline = time.monotonic() + bounds.seconds
+    sparql = print_query(query)
+    pattern = pattern_of(query)
+    bindings = tuple(_read_bindings(store, sparql, bounds, deadline))
+    solutions = list(_read_solutions(store, pattern, query, bounds, deadline))
+    is_cut = len(solutions) > bounds.rows or len(bindings) > bounds.rows
+    solutions = solutions[: bounds.rows]
+    conflicts = _find_conflicts(query, solutions)
+    excluded = [
+        replace(solution, excluding=solution.statements[: exclusion.length])
+        for exclusion in exclusions_of(query)
+        for solution in _read_solutions(store, exclusion.pattern, query, bounds, deadline)
+    ]
+    conflicting = {(solution.row, solution.group) for solution in conflicts}
+    return Computed(
+        query,
+        sparql,
+        bindings[: bounds.rows],
+        tuple(s for s in solutions if (s.row, s.group) not in conflicting),
+        tuple(conflicts),
+        tuple(excluded[: bounds.rows]),
+        () if solutions else tuple(_read_searched(store, query, bounds, deadline)),
+        is_cut,
+    )
+
+
+def _read_searched(
+    store: Store, query: Query, bounds: Bounds, deadline: float
+) -> Iterator[Solution]:
+    """Yield what the members have at the ends of the conditions' paths, where none meets them."""
+    for condition in query.rows.conditions:
+        members = ListRows(replace(query.rows, conditions=()), condition.path)
+        yield from _read_solutions(store, pattern_of(members), members, bounds, deadline)
+
+
+def _read_bindings(
+    store: Store, sparql: str, bounds: Bounds, deadline: float
+) -> Iterator[Bindings]:
+    results = store.query(sparql)
+    if isinstance(results, QueryBoolean):
+        yield {"is": Literal(bool(results))}
+        return
+    assert isinstance(results, Solutions)
+    names = [variable.value for variable in results.variables]
+    for number, row in enumerate(results):
+        if number > bounds.rows:
+            return
+        _check_time(deadline)
+        yield {
+            name: term
+            for name, term in zip(names, row, strict=True)
+            if isinstance(term, NamedNode | Literal)
+        }
+
+
+def _read_solutions(
+    store: Store, pattern: Pattern, query: Query, bounds: Bounds, deadline: float
+) -> Iterator[Solution]:
+    results = store.query(print_solutions(pattern, bounds.rows + 1))
+    assert isinstance(results, Solutions)
+    is_measured = MEASURED.value in {variable.value for variable in results.variables}
+    value = MEASURED if is_measured else VALUE
+    solutions = []
+    for row in results:
+        _check_time(deadline)
+        terms = {
+            variable.value: term for variable, term in zip(results.variables, row, strict=True)
+        }
+        statements = tuple(
+            (
+                _bound(part.subject, terms),
+                part.predicate,
+                _bound(part.object, terms),
+            )
+            for part in pattern.triples
+        )
+        solutions.append(
+            Solution(
+                _node(terms[ROW.value]),
+                statements,  # type: ignore[arg-type]
+                _object(terms.get(value.value)),
+                _object(terms.get(GROUP.value)),
+                is_open=terms.get(OPEN.value) == Literal(True),
+            )
+        )
+    yield from sorted(
+        solutions, key=lambda s: (str(s.row), str(s.group), str(s.value), str(s.statements))
+    )
+
+
+def _check_time(deadline: float) -> None:
+    if time.monotonic() > deadline:
+        raise QueryError("The query takes too long.", "Ask for less, or with `tgraph sparql`.")
+
+
+def _bound(node: Node, terms: Mapping[str, Term | None]) -> Term | None:
+    return terms[node.value] if isinstance(node, Variable) else node
+
+
+def _node(term: Term | None) -> NamedNode:
+    assert isinstance(term, NamedNode)
+    return term
+
+
+def _object(term: Term | None) -> Object | None:
+    return term if isinstance(term, NamedNode | Literal) else None
+
+
+def _find_conflicts(query: Query, solutions: list[Solution]) -> list[Solution]:
+    """Return the solutions of rows that have several values where one is computed with."""
+    is_counted = isinstance(query, Group) and query.path is None
+    if (
+        is_counted
+        or measured_path(query) is None
+        or not any(solution.value is not None for solution in solutions)
+    ):
+        return []
+    if MEASURED.value not in str(pattern_of(query)):
+        return []
+    values: defaultdict[tuple[NamedNode, Object | None], set[object]] = defaultdict(set)
+    for solution in solutions:
+        if solution.value is not None:
+            values[solution.row, solution.group].add(compared_value(solution.value))
+    return [s for s in solutions if len(values[s.row, s.group]) > 1]
+
+
+def write_bindings(bindings: Sequence[Bindings]) -> str:
+    """Return bindings as JSON, each term as N-Triples."""
+    rows = [{name: str(term) for name, term in row.items()} for row in bindings[:MOST_RECORDED]]
+    return json.dumps(rows, ensure_ascii=False)
+
+
+def compared_value(value: Object) -> Decimal | str:
+    """Return what a value is compared by: its number, or its text."""
+    try:
+        number = Decimal(value.value)
+    except InvalidOperation:
+        return value.value
+    return number if number.is_finite() else value.value

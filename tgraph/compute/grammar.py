@@ -1,0 +1,423 @@
+"""Candidate queries of a question, made from its links by a grammar of forms.
+
+Each candidate says which words it accounts for and what it assumes; ranking decides among them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from itertools import product
+
+from pyoxigraph import NamedNode
+
+from tgraph.compute.algebra import (
+    Aggregate,
+    Compares,
+    Comparison,
+    Condition,
+    Count,
+    Difference,
+    Differs,
+    Equals,
+    Exists,
+    Extreme,
+    Group,
+    ListRows,
+    Path,
+    Query,
+    Rows,
+)
+from tgraph.compute.linking import (
+    BY_UNIT,
+    EXACT,
+    BoundLink,
+    ExtremeLink,
+    Links,
+    PropertyLink,
+    Span,
+    ValueLink,
+    measure_of,
+    unit_factor,
+)
+from tgraph.index.catalogue import Catalogue, KnownClass, KnownProperty
+from tgraph.model import Object
+from tgraph.retrieve.text.lexical import stem
+
+MOST_CANDIDATES = 200
+"""Candidates that a question may have; further ones are left out."""
+
+ASSUMED_CLASS, ASSUMED_PROPERTY, NO_CLASS = 0.9, 0.8, 0.85
+"""How sure a candidate is whose class, or measured property, the question doesn't name."""
+
+_MEASURED = ("number", "year", "date")
+
+FindPaths = Callable[[KnownClass | None, Sequence[Object]], Sequence[tuple[NamedNode, ...]]]
+"""The paths of at most three properties that lead from members of a class to one of the values."""
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateQuery:
+    """A query that a question may mean: the words that it accounts for, how sure each of its links
+    is, and the reasons in words. ``is_computing`` tells a computation from looking a value up."""
+
+    query: Query
+    span: Span
+    scores: tuple[float, ...]
+    reasons: tuple[str, ...]
+    is_computing: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A part of a candidate: conditions, or a measured path, with its words and sureness."""
+
+    span: Span = frozenset()
+    scores: tuple[float, ...] = ()
+    reasons: tuple[str, ...] = ()
+    conditions: tuple[Condition, ...] = ()
+    only: tuple[NamedNode, ...] = ()
+    path: Path | None = None
+
+    def __add__(self, other: _Part) -> _Part:
+        return _Part(
+            self.span | other.span,
+            self.scores + other.scores,
+            self.reasons + other.reasons,
+            self.conditions + other.conditions,
+            self.only + other.only,
+            self.path or other.path,
+        )
+
+
+def make_candidates(
+    links: Links, catalogue: Catalogue, find_paths: FindPaths
+) -> list[CandidateQuery]:
+    """Return the queries that a question may mean, in no order of likelihood."""
+    grammar = _Grammar(links, catalogue, find_paths)
+    candidates = []
+    for candidate in grammar.candidates():
+        candidates.append(candidate)
+        if len(candidates) == MOST_CANDIDATES:
+            break
+    return candidates
+
+
+class _Grammar:
+    """The grammar over the links of one question."""
+
+    def __init__(self, links: Links, catalogue: Catalogue, find_paths: FindPaths) -> None:
+        self._links = links
+        self._catalogue = catalogue
+        self._find_paths = find_paths
+
+    def candidates(self) -> Iterator[CandidateQuery]:
+        for known, base in self._classes():
+            for conditions in self._conditions(known):
+                yield from self._forms(known, base + conditions)
+
+    # --- classes ---
+
+    def _classes(self) -> Iterator[tuple[KnownClass, _Part]]:
+        """Yield the classes that may be asked about: those named, else all that have what the
+        question names."""
+        named = {link.known.key: link for link in self._links.classes}
+        closed_types = {link.known.type for link in named.values() if link.known.is_whole_type}
+        for link in named.values():
+            if link.known.kind == "type" and link.known.key in closed_types:
+                continue  # the table of the same rows is asked instead
+            why = f"“{self._text(link.span)}” is the class {describe_class(link.known)}"
+            yield link.known, _Part(link.span, (link.score,), (why,))
+        spans: Span = frozenset().union(*(link.span for link in named.values()))
+        for known in self._catalogue.classes:
+            if known.key in named or known.kind == "type":
+                continue
+            reason = f"no word names the class; {describe_class(known)} has what is asked"
+            yield known, _Part(spans - spans, (ASSUMED_CLASS,), (reason,))
+
+    def _text(self, span: Span) -> str:
+        return " ".join(self._links.words[at].text for at in sorted(span))
+
+    def _properties(self, known: KnownClass) -> dict[NamedNode, KnownProperty]:
+        """Return the properties that may be computed with: of a table its columns, of others what
+        tables or imported graphs state."""
+        return {
+            iri: own
+            for iri, _ in known.properties
+            if (own := self._catalogue.property_of(iri)).is_structured
+        }
+
+    def _links_to(self, known: KnownClass) -> list[PropertyLink]:
+        """Return a link for each property of a class that the question names, with all words that
+        name it."""
+        own = self._properties(known)
+        links: dict[NamedNode, PropertyLink] = {}
+        for link in self._links.properties:
+            if link.known.iri in own:
+                other = links.get(link.known.iri, link)
+                score = max(link.score, other.score)
+                links[link.known.iri] = PropertyLink(link.span | other.span, link.known, score)
+        return list(links.values())
+
+    # --- conditions ---
+
+    def _conditions(self, known: KnownClass) -> Iterator[_Part]:
+        """Yield the ways in which the values and bounds of the question are conditions."""
+        used: Span = frozenset().union(
+            *(link.span for link in self._links.classes if link.known.key == known.key)
+        )
+        spans: dict[Span, list[_Part]] = {}
+        for value in self._links.values:
+            if value.span <= used:
+                continue
+            ways = spans.setdefault(value.span, [])
+            ways += self._value_conditions(known, value)
+        for bound in self._links.bounds:
+            spans[bound.span] = list(self._bound_conditions(known, bound))
+        ways_by_span = [spans[span] or [_Part()] for span in sorted(spans, key=min)]
+        for parts in product(*ways_by_span):
+            yield sum_parts(parts)
+
+    def _value_conditions(self, known: KnownClass, link: ValueLink) -> Iterator[_Part]:
+        rows = set(known.rows)
+        members = tuple(value for value in link.values if value in rows)
+        if members:
+            why = f"“{self._text(link.span)}” is a row"
+            yield _Part(
+                link.span,
+                (link.score,),
+                (why,),
+                only=tuple(m for m in members if isinstance(m, NamedNode)),
+            )
+        own = self._properties(known)
+        paths = self._find_paths(known, link.values)
+        for path in paths:
+            if link.properties and path[-1] not in link.properties:
+                continue
+            steps = tuple(self._catalogue.property_of(iri) for iri in path)
+            if len(path) == 1 and path[0] not in own:
+                continue
+            yield from self._value_condition(known, link, Path(steps))
+
+    def _value_condition(self, known: KnownClass, link: ValueLink, path: Path) -> Iterator[_Part]:
+        span, score, why = link.span, link.score, f"“{self._text(link.span)}” is a value of"
+        naming = [
+            property_link
+            for property_link in self._links.properties
+            if property_link.known.iri == path.properties[0].iri
+            and property_link.span.isdisjoint(link.span)
+        ]
+        for property_link in naming:
+            span |= property_link.span
+        negations = [
+            cue for cue in self._links.cues.get("negation", ()) if max(cue) < min(link.span)
+        ]
+        if len(path.properties) > 1:
+            score *= 0.95 ** (len(path.properties) - 1)
+        reason = f"{why} {path.label}"
+        if negations:
+            span |= frozenset().union(*negations)
+            condition: Condition = Differs(path, link.values, link.label)
+        else:
+            condition = Equals(path, link.values, link.label)
+        yield _Part(span, (score,), (reason,), (condition,))
+
+    def _bound_conditions(self, known: KnownClass, link: BoundLink) -> Iterator[_Part]:
+        for part, bound, upper in self._bounded_properties(known, link):
+            assert part.path is not None
+            orders: list[Condition] = [Compares(part.path, link.order, bound)]
+            if upper is not None:
+                orders.append(Compares(part.path, "<=", upper))
+            yield replace(part, path=None, conditions=tuple(orders))
+
+    def _bounded_properties(
+        self, known: KnownClass, link: BoundLink
+    ) -> Iterator[tuple[_Part, Decimal, Decimal | None]]:
+        for own in self._properties(known).values():
+            if own.kind not in _MEASURED:
+                continue
+            is_time = own.kind in ("year", "date")
+            if is_time and not link.is_year:
+                continue
+            factor = Decimal(1)
+            if link.unit:
+                converted = unit_factor(link.unit, own.unit) if own.unit else None
+                if converted is None:
+                    continue
+                factor = converted
+            if self._names_other(own, link):
+                continue
+            span, score, why = self._measure(own, link.span, link.measures, link.names)
+            if score is None:
+                if link.unit:
+                    score, why = BY_UNIT, f"{own.label} is in {own.unit}"
+                elif is_time:
+                    score, why = ASSUMED_PROPERTY, f"{own.label} is a time"
+                else:
+                    continue
+            upper = link.upper * factor if link.upper is not None else None
+            reason = f"“{self._text(link.span)}” bounds {own.label}: {why}"
+            yield (
+                _Part(span | link.span, (score,), (reason,), path=Path((own,))),
+                link.number * factor,
+                upper,
+            )
+
+    def _names_other(self, own: KnownProperty, link: BoundLink) -> bool:
+        """Return whether the word before a bound names properties, and not this one: a cost isn't
+        less than 400 kg."""
+        before = {
+            near.known.iri
+            for near in self._links.properties
+            if near.known.is_structured and max(near.span) + 1 == min(link.span)
+        }
+        return bool(before) and own.iri not in before
+
+    def _measure(
+        self,
+        own: KnownProperty,
+        asked: Span,
+        measures: Sequence[str],
+        names: frozenset[str],
+    ) -> tuple[Span, float | None, str]:
+        """Return the words that name a property, how surely, and why; no score where none does."""
+        named = [link for link in self._links.properties if link.known.iri == own.iri]
+        span: Span = frozenset().union(*(link.span for link in named))
+        if named:
+            best = max(named, key=lambda link: link.score)
+            return span | asked, best.score, f"“{self._text(span)}” names it"
+        if names & set(map(stem, own.name.lower().replace("_", " ").split())):
+            return asked, EXACT, "the adjective is of it"
+        if measures and measure_of(own.unit) in measures:
+            return asked, BY_UNIT, "its unit fits the adjective"
+        return asked, None, ""
+
+    # --- forms ---
+
+    def _forms(self, known: KnownClass, base: _Part) -> Iterator[CandidateQuery]:
+        links = self._links
+        rows = Rows(known, base.conditions, base.only)
+        if links.cue("difference") and len(base.only) == 2:
+            yield from self._measured(
+                known, base, lambda path: Difference(rows, path), "difference"
+            )
+        extremes = links.extremes
+        if len(base.only) == 2 and extremes:
+            yield from self._compared(known, base, rows)
+            return
+        if len(base.only) > 1:
+            return
+        if links.cue("sum"):
+            yield from self._measured(known, base, lambda path: Aggregate(rows, "sum", path), "sum")
+        elif links.cue("average"):
+            yield from self._measured(
+                known, base, lambda path: Aggregate(rows, "average", path), "average"
+            )
+        elif extremes and not (links.cue("count")):
+            yield from self._extreme(known, base, rows)
+        elif links.cue("count"):
+            yield from self._counted(known, base, rows)
+        elif links.cue("whether"):
+            if base.conditions:
+                yield self._candidate(
+                    Exists(rows), base + _Part(links.cue("whether")), "asks whether there is one"
+                )
+        else:
+            yield from self._listed(known, base, rows)
+
+    def _candidate(
+        self, query: Query, part: _Part, reason: str, *, is_computing: bool = True
+    ) -> CandidateQuery:
+        return CandidateQuery(query, part.span, part.scores, (*part.reasons, reason), is_computing)
+
+    def _measured(
+        self, known: KnownClass, base: _Part, make: Callable[[Path], Query], cue: str
+    ) -> Iterator[CandidateQuery]:
+        """Yield a total or difference of each property of numbers that the question names."""
+        span = self._links.cue(cue)  # type: ignore[arg-type]
+        for own in self._properties(known).values():
+            if own.kind != "number":
+                continue
+            words, score, why = self._measure(own, span, (), frozenset())
+            if score is not None:
+                part = base + _Part(words, (score,), (f"{own.label}: {why}",))
+                yield self._candidate(make(Path((own,))), part, f"asks for the {cue}")
+
+    def _extreme_paths(
+        self, known: KnownClass, link: ExtremeLink
+    ) -> Iterator[tuple[KnownProperty, _Part]]:
+        """Yield the properties that an extreme may be of."""
+        ways = []
+        for own in self._properties(known).values():
+            if own.kind not in _MEASURED or (own.kind == "number" and link.is_time):
+                continue
+            if own.kind != "number" and not link.is_time:
+                continue
+            words, score, why = self._measure(own, link.span, link.measures, link.names)
+            if score is not None:
+                ways.append((own, _Part(words, (score,), (f"{own.label}: {why}",))))
+            elif link.is_time:
+                reason = f"{own.label} is a time"
+                ways.append((own, _Part(words, (ASSUMED_PROPERTY,), (reason,))))
+        sure = [way for way in ways if way[1].scores[0] > ASSUMED_PROPERTY]
+        yield from sure or ways
+
+    def _extreme(self, known: KnownClass, base: _Part, rows: Rows) -> Iterator[CandidateQuery]:
+        for link in self._links.extremes:
+            if link.is_comparative:
+                continue
+            for own, part in self._extreme_paths(known, link):
+                query = Extreme(rows, Path((own,)), link.is_most, link.places)
+                which = "greatest" if link.is_most else "least"
+                yield self._candidate(query, base + part, f"asks for the {which} {own.label}")
+
+    def _compared(self, known: KnownClass, base: _Part, rows: Rows) -> Iterator[CandidateQuery]:
+        """Yield the comparisons of two rows, which the question names in their order."""
+        asks_which = not self._links.cue("whether")
+        for link in self._links.extremes:
+            for own, part in self._extreme_paths(known, link):
+                query = Comparison(rows, Path((own,)), link.is_most, asks_which)
+                span = _Part(self._links.cue("whether"))
+                yield self._candidate(query, base + part + span, f"compares {own.label}")
+
+    def _counted(self, known: KnownClass, base: _Part, rows: Rows) -> Iterator[CandidateQuery]:
+        count = _Part(self._links.cue("count"))
+        yield self._candidate(Count(rows), base + count, "asks how many")
+        if groups := self._links.cue("group"):
+            for link in self._links_to(known):
+                part = base + count + _Part(groups | link.span, (link.score,))
+                yield self._candidate(
+                    Group(rows, Path((link.known,))), part, f"asks for each {link.known.label}"
+                )
+        for link in self._links_to(known):
+            if link.span.isdisjoint(base.span) and link.known.kind in ("entity", "text"):
+                part = base + count + _Part(link.span, (link.score,))
+                reason = f"asks how many different {link.known.label}"
+                yield self._candidate(Count(rows, Path((link.known,))), part, reason)
+
+    def _listed(self, known: KnownClass, base: _Part, rows: Rows) -> Iterator[CandidateQuery]:
+        if base.conditions:
+            yield self._candidate(ListRows(rows), base, "asks which")
+        for link in self._links_to(known):
+            if link.span.isdisjoint(base.span) and (base.conditions or base.only):
+                part = base + _Part(link.span, (link.score,))
+                yield self._candidate(
+                    ListRows(rows, Path((link.known,))),
+                    part,
+                    f"asks for the {link.known.label}",
+                    is_computing=bool(base.conditions),
+                )
+
+
+def sum_parts(parts: Sequence[_Part]) -> _Part:
+    """Return the parts as one."""
+    total = _Part()
+    for part in parts:
+        total += part
+    return total
+
+
+def describe_class(known: KnownClass) -> str:
+    """Return a class in words."""
+    kinds = {"table": f"“{known.label}”, a table of {known.members} rows", "type": known.label}
+    return kinds.get(known.kind, f"of names that begin with “{known.label}”")

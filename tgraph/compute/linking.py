@@ -1,0 +1,544 @@
+"""Links from the words of a question to what the catalogue has: classes, properties, values,
+numbers with units, years, and the words that ask for a computation."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import cache
+from typing import Literal as Choice
+
+from pyoxigraph import Literal, NamedNode
+
+from tgraph.compute.algebra import Order
+from tgraph.index.catalogue import Catalogue, KnownClass, KnownProperty
+from tgraph.ingest.table_values import read_unit
+from tgraph.model import Object
+from tgraph.resources import load_tables, word_list, word_set
+from tgraph.retrieve.text.lexical import STOP_WORDS, stem
+
+LONGEST_NAME = 7
+"""The words of a name that is looked for."""
+
+EXACT, BY_STEMS, BY_SYNONYM, BY_UNIT, BY_PART = 1.0, 0.97, 0.85, 0.85, 0.8
+"""How sure a link is that rests on the same words, their stems, a word of the same group, the unit,
+or a part of a name."""
+
+_WORD = re.compile(r"[€$£¥]|[^\W_]+(?:[.,:/’'&-][^\W_]+)*", re.UNICODE)
+_NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
+_NUMBER_UNIT = re.compile(r"(\d[\d.,]*)([^\W\d_]{1,3})")
+_POSSESSIVE = re.compile(r"['’]s?$")
+_YEAR = re.compile(r"[12]\d{3}")
+_CURRENCIES = "€$£¥"
+
+Span = frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word of a question: as written, in lower case without possessive ending, its stem."""
+
+    text: str
+    lower: str
+    stem: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClassLink:
+    """Words that name a class."""
+
+    span: Span
+    known: KnownClass
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyLink:
+    """Words that name a property."""
+
+    span: Span
+    known: KnownProperty
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class ValueLink:
+    """Words that name entities or are values, of certain properties where only these have them."""
+
+    span: Span
+    label: str
+    values: tuple[Object, ...]
+    score: float
+    properties: tuple[NamedNode, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BoundLink:
+    """A number with its unit, or a year, and the order in which values shall stand to it; with
+    ``upper`` a range."""
+
+    span: Span
+    order: Order
+    number: Decimal
+    unit: str = ""
+    upper: Decimal | None = None
+    is_year: bool = False
+    measures: tuple[str, ...] = ()
+    names: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class ExtremeLink:
+    """Words that ask for the greatest or least; ``measures`` are what it is measured in and
+    ``names`` the stems of words for it, ``is_time`` says that the first or last in time is asked."""
+
+    span: Span
+    is_most: bool
+    measures: tuple[str, ...] = ()
+    names: frozenset[str] = frozenset()
+    is_time: bool = False
+    places: int = 1
+    is_comparative: bool = False
+
+
+CueKind = Choice["count", "sum", "average", "difference", "group", "negation", "whether"]
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """All links of a question; ``cues`` are the words that ask for a computation, by kind."""
+
+    words: tuple[Word, ...]
+    classes: tuple[ClassLink, ...] = ()
+    properties: tuple[PropertyLink, ...] = ()
+    values: tuple[ValueLink, ...] = ()
+    bounds: tuple[BoundLink, ...] = ()
+    extremes: tuple[ExtremeLink, ...] = ()
+    cues: Mapping[CueKind, tuple[Span, ...]] = field(default_factory=dict)
+
+    def cue(self, kind: CueKind) -> Span:
+        """Return the words of all cues of a kind."""
+        return frozenset().union(*self.cues.get(kind, ()))
+
+    @property
+    def content(self) -> Span:
+        """The words that need an account: all but those that only shape the question."""
+        free = _free_words()
+        return frozenset(at for at, word in enumerate(self.words) if word.lower not in free)
+
+
+@cache
+def _free_words() -> frozenset[str]:
+    return (STOP_WORDS | word_set("computing", "free")) - word_set("computing", "telling")
+
+
+FindNames = Callable[[Sequence[str]], Mapping[str, Sequence[str]]]
+"""The entities called exactly so, by name."""
+
+FindLiterals = Callable[[str], Sequence[tuple[NamedNode, Object]]]
+"""The literals that are exactly so, each with a property that has it."""
+
+
+def link_question(
+    question: str, catalogue: Catalogue, find_names: FindNames, find_literals: FindLiterals
+) -> Links:
+    """Return the links of a question to what the catalogue has."""
+    words = tuple(_split_words(question))
+    bounds = tuple(_link_bounds(words))
+    extremes = tuple(_link_extremes(words, bounds))
+    numbers: Span = frozenset().union(*(bound.span for bound in bounds))
+    return Links(
+        words,
+        tuple(_link_classes(words, catalogue)),
+        tuple(_link_properties(words, catalogue)),
+        tuple(_link_values(words, catalogue, find_names, find_literals, numbers)),
+        bounds,
+        extremes,
+        dict(_link_cues(words)),
+    )
+
+
+def _split_words(question: str) -> Iterator[Word]:
+    for match in _WORD.finditer(question):
+        text = match.group()
+        parts = [text]
+        if unit := _NUMBER_UNIT.fullmatch(text):
+            parts = [unit[1], unit[2]] if read_unit(unit[2]) else [text]
+        for part in parts:
+            base = _POSSESSIVE.sub("", part) or part
+            lower = part.lower().replace("’", "'")
+            lower = lower if lower in word_set("computing", "negations") else base.lower()
+            yield Word(base, lower, stem(base.lower()))
+
+
+# --- classes and properties -------------------------------------------------------------------
+
+
+def _label_stems(label: str) -> tuple[str, ...]:
+    return tuple(stem(word.lower()) for word in _WORD.findall(label.replace("_", " ")))
+
+
+def _spans_of(stems: Sequence[str], words: Sequence[Word]) -> Iterator[Span]:
+    for start in range(len(words) - len(stems) + 1):
+        if all(word.stem == s for word, s in zip(words[start:], stems)):
+            yield frozenset(range(start, start + len(stems)))
+
+
+def _link_classes(words: Sequence[Word], catalogue: Catalogue) -> Iterator[ClassLink]:
+    for known in catalogue.classes:
+        labels = dict.fromkeys(filter(None, (known.type_label, known.label)))
+        for label in labels:
+            if stems := _label_stems(label):
+                yield from (ClassLink(span, known, EXACT) for span in _spans_of(stems, words))
+
+
+def _link_properties(words: Sequence[Word], catalogue: Catalogue) -> Iterator[PropertyLink]:
+    for known in catalogue.properties:
+        stems = [s for s in _label_stems(known.name) if s not in STOP_WORDS] or list(
+            _label_stems(known.name)
+        )
+        whole = list(_spans_of(stems, words)) if stems else []
+        yield from (PropertyLink(span, known, BY_STEMS) for span in whole)
+        taken: Span = frozenset().union(*whole)
+        for at, word in enumerate(words):
+            if at in taken or word.lower in STOP_WORDS:
+                continue
+            if word.stem in stems:
+                yield PropertyLink(frozenset((at,)), known, BY_PART)
+            elif any(_mean_alike(word.stem, s) for s in stems):
+                yield PropertyLink(frozenset((at,)), known, BY_SYNONYM)
+
+
+@cache
+def _groups() -> Mapping[str, frozenset[int]]:
+    groups: defaultdict[str, set[int]] = defaultdict(set)
+    for number, line in enumerate(load_tables("computing")["properties"].splitlines()):
+        for word in line.split():
+            for form in _inflected(word):
+                groups[stem(form)].add(number)
+    return {word: frozenset(numbers) for word, numbers in groups.items()}
+
+
+def _inflected(word: str) -> Iterator[str]:
+    """Yield a word and the forms that its regular endings give, whose stems may differ."""
+    base = word.removesuffix("e")
+    yield from (word, f"{word}s", f"{base}ed", f"{base}ing", f"{base}er")
+
+
+def _mean_alike(one: str, other: str) -> bool:
+    """Return whether two stems can name one property."""
+    groups = _groups()
+    return not groups.get(one, frozenset()).isdisjoint(groups.get(other, frozenset()))
+
+
+# --- values -----------------------------------------------------------------------------------
+
+
+def _link_values(
+    words: Sequence[Word],
+    catalogue: Catalogue,
+    find_names: FindNames,
+    find_literals: FindLiterals,
+    numbers: Span,
+) -> Iterator[ValueLink]:
+    """Yield what spans name: the longest first, and of overlapping ones only the longest."""
+    spans = [
+        range(start, start + length)
+        for length in range(min(LONGEST_NAME, len(words)), 0, -1)
+        for start in range(len(words) - length + 1)
+        if _may_be_name(words[start : start + length])
+    ]
+    texts = {span: " ".join(words[at].text for at in span) for span in spans}
+    class_labels = sorted({known.type_label or known.label for known in catalogue.classes})
+    prefixed = {
+        text: [f"{label} {text}" for label in class_labels]
+        for span, text in texts.items()
+        if any(map(str.isdigit, text))
+    }
+    named = find_names(
+        list(dict.fromkeys([*texts.values(), *(p for more in prefixed.values() for p in more)]))
+    )
+    shown = _values_by_name(catalogue)
+    taken: set[int] = set()
+    for span, text in texts.items():
+        if not taken.isdisjoint(span) or not numbers.isdisjoint(span):
+            continue
+        links = list(_value_links(frozenset(span), text, named, prefixed, shown, find_literals))
+        if links:
+            taken.update(span)
+            yield from links
+
+
+def _may_be_name(words: Sequence[Word]) -> bool:
+    ends = words[0].lower, words[-1].lower
+    return not any(
+        word in STOP_WORDS or word in word_set("computing", "negations") for word in ends
+    )
+
+
+def _value_links(
+    span: Span,
+    text: str,
+    named: Mapping[str, Sequence[str]],
+    prefixed: Mapping[str, Sequence[str]],
+    shown: Mapping[str, Mapping[Object, set[NamedNode]]],
+    find_literals: FindLiterals,
+) -> Iterator[ValueLink]:
+    if entities := named.get(text):
+        yield ValueLink(span, text, tuple(map(NamedNode, entities)), EXACT)
+    folded = text.casefold()
+    for value, properties in shown.get(folded, {}).items():
+        if isinstance(value, Literal) or value.value not in named.get(text, ()):
+            score = EXACT if isinstance(value, Literal) else BY_PART
+            yield ValueLink(span, text, (value,), score, tuple(sorted(properties, key=str)))
+    if folded not in shown and len(text) > 1:
+        by_value: defaultdict[Object, list[NamedNode]] = defaultdict(list)
+        for known, literal in find_literals(text):
+            by_value[literal].append(known)
+        for literal, known_properties in by_value.items():
+            yield ValueLink(span, text, (literal,), EXACT, tuple(known_properties))
+    for name in prefixed.get(text, ()):
+        if entities := named.get(name):
+            yield ValueLink(span, name, tuple(map(NamedNode, entities)), BY_STEMS)
+
+
+def _values_by_name(catalogue: Catalogue) -> Mapping[str, Mapping[Object, set[NamedNode]]]:
+    """Return the shown values by name, and by the part of a name before a bracket or comma."""
+    by_name: defaultdict[str, defaultdict[Object, set[NamedNode]]] = defaultdict(
+        lambda: defaultdict(set)
+    )
+    for known in catalogue.properties:
+        if known.kind in ("text", "entity"):
+            for shown in known.values:
+                name = shown.label.casefold()
+                head = re.split(r"\s*[(,]", name)[0]
+                for form in {name, head} - {""}:
+                    by_name[form][shown.value].add(known.iri)
+    return by_name
+
+
+# --- numbers ----------------------------------------------------------------------------------
+
+
+def _link_bounds(words: Sequence[Word]) -> Iterator[BoundLink]:
+    """Yield the bounds that a question sets: "less than 400 euros", "before 1880", "between 10 and
+    20 kg"."""
+    at = 0
+    lowers = [word.lower for word in words]
+    while at < len(words):
+        number = _read_number(words, at)
+        if number is None:
+            at += 1
+            continue
+        value, unit, first, last = number
+        is_year = not unit and bool(_YEAR.fullmatch(words[at].text))
+        span = frozenset(range(first, last))
+        if first >= 1 and lowers[first - 1] == "between" and last < len(words):
+            upper = _read_number(words, last + 1) if lowers[last] == "and" else None
+            if upper is not None:
+                whole = frozenset(range(first - 1, upper[3]))
+                yield BoundLink(
+                    whole, ">=", value, unit or upper[1], upper[0], is_year and not upper[1]
+                )
+                at = upper[3]
+                continue
+        order, start, measures, names = _order_before(words, first)
+        if order:
+            span |= frozenset(range(start, first))
+            yield BoundLink(span, order, value, unit, None, is_year, measures, names)
+        elif is_year and first >= 1 and lowers[first - 1] in ("in", "of", "during"):
+            yield BoundLink(span, "=", value, "", None, True)
+        at = last
+
+
+def _read_number(words: Sequence[Word], at: int) -> tuple[Decimal, str, int, int] | None:
+    """Return the number at a word, its unit, and its first word and the one after its last."""
+    if at >= len(words):
+        return None
+    numbers = load_tables("comparisons")["numbers"]
+    text = words[at].lower
+    if _NUMBER.fullmatch(text):
+        value = Decimal(text.replace(",", ""))
+    elif text in numbers:
+        value = Decimal(numbers[text])
+    else:
+        return None
+    last = at + 1
+    while last < len(words) and words[last].lower in ("hundred", "thousand", "million", "billion"):
+        value *= Decimal(numbers[words[last].lower])
+        last += 1
+    unit, first = "", at
+    if at and words[at - 1].text in _CURRENCIES:
+        unit, first = read_unit(words[at - 1].text), at - 1
+    elif last < len(words) and (unit := read_unit(words[last].text)):
+        last += 1
+    return value, unit, first, last
+
+
+def _order_before(
+    words: Sequence[Word], at: int
+) -> tuple[Order | None, int, tuple[str, ...], frozenset[str]]:
+    """Return the order that the words before a number set, where they begin, and what is measured:
+    "heavier than"."""
+    orders = load_tables("computing")["orders"]
+    for length in (3, 2, 1):
+        phrase = " ".join(word.lower for word in words[max(0, at - length) : at])
+        if at >= length and phrase in orders:
+            return orders[phrase], at - length, (), frozenset()
+    if at >= 2 and words[at - 1].lower == "than":
+        adjective = words[at - 2].lower
+        for scale, order in (("greater", ">"), ("smaller", "<")):
+            entry = load_tables("comparisons")[scale].get(adjective)
+            if entry:
+                word, *measures = entry.split()
+                return order, at - 2, tuple(measures), _names_of(word)  # type: ignore[return-value]
+        if at >= 3 and words[at - 3].lower in ("more", "less"):
+            entry = load_tables("comparisons")["graded"].get(adjective)
+            if entry:
+                word, *measures = entry.split()
+                order_found: Order = ">" if words[at - 3].lower == "more" else "<"
+                return order_found, at - 3, tuple(measures), _names_of(word)
+    return None, at, (), frozenset()
+
+
+def _names_of(adjective: str) -> frozenset[str]:
+    """Return the stems of words for what an adjective measures: weigh, weight and mass of heavy."""
+    told = load_tables("comparisons")["told_by"].get(adjective, "")
+    return frozenset(map(stem, (adjective, *told.split())))
+
+
+def unit_factor(unit: str, other: str) -> Decimal | None:
+    """Return how much one of a unit is in another; None for units of different things."""
+    if unit == other:
+        return Decimal(1)
+    one, two = _measures().get(unit), _measures().get(other)
+    if one is None or two is None or one[0] != two[0]:
+        return None
+    return one[1] / two[1]
+
+
+def measure_of(unit: str) -> str:
+    """Return what a unit measures, such as mass; money for currencies, empty where unknown."""
+    from tgraph.ingest.table_values import is_currency
+
+    if unit and is_currency(unit):
+        return "money"
+    return _measures().get(unit, ("", Decimal(1)))[0]
+
+
+@cache
+def _measures() -> Mapping[str, tuple[str, Decimal]]:
+    units: dict[str, tuple[str, Decimal]] = {}
+    for measure, factors in load_tables("comparisons")["units"].items():
+        for word, factor in factors.items():
+            if (unit := read_unit(word)) and not measure.startswith("money"):
+                units.setdefault(unit, (measure, Decimal(str(factor))))
+    return units
+
+
+# --- extremes and cues ------------------------------------------------------------------------
+
+
+def _link_extremes(words: Sequence[Word], bounds: Sequence[BoundLink]) -> Iterator[ExtremeLink]:
+    taken: Span = frozenset().union(*(bound.span for bound in bounds))
+    tables = load_tables("comparisons")
+    for at, word in enumerate(words):
+        if at in taken:
+            continue
+        places, before = _places_before(words, at)
+        lower = word.lower
+        follows = words[at + 1].lower if at + 1 < len(words) else ""
+        if lower in ("most", "least") and follows in tables["graded"]:
+            adjective, *measures = tables["graded"][follows].split()
+            span = before | {at, at + 1}
+            yield ExtremeLink(
+                span, lower == "most", tuple(measures), _names_of(adjective), places=places
+            )
+            continue
+        if lower in ("more", "less") and follows in tables["graded"]:
+            adjective, *measures = tables["graded"][follows].split()
+            than = {at + 2} if at + 2 < len(words) and words[at + 2].lower == "than" else set()
+            yield ExtremeLink(
+                frozenset({at, at + 1} | than),
+                lower == "more",
+                tuple(measures),
+                _names_of(adjective),
+                is_comparative=True,
+            )
+            continue
+        for scale, is_most in (("greater", True), ("smaller", False)):
+            if entry := tables[scale].get(lower):
+                adjective, *measures = entry.split()
+                than = {at + 1} if follows == "than" else set()
+                yield ExtremeLink(
+                    before | {at} | than,
+                    is_most,
+                    tuple(measures),
+                    _names_of(adjective),
+                    places=places,
+                    is_comparative=lower.endswith("er") or bool(than),
+                )
+        for name, is_most in (("greatest", True), ("least", False)):
+            if lower in word_set("computing", name) and not tables["greater"].get(lower):
+                yield ExtremeLink(before | {at}, is_most, places=places)
+        for name, is_most in (("earliest", False), ("latest", True)):
+            if lower in word_set("computing", name):
+                yield ExtremeLink(before | {at}, is_most, is_time=True, places=places)
+
+
+def _places_before(words: Sequence[Word], at: int) -> tuple[int, Span]:
+    """Return how many places a superlative asks for: three in "the three heaviest"."""
+    numbers = load_tables("comparisons")["numbers"]
+    before = words[at - 1].lower if at else ""
+    if before in numbers and 1 < numbers[before] <= 100:
+        return int(numbers[before]), frozenset((at - 1,))
+    if before.isdigit() and 1 < int(before) <= 100:
+        return int(before), frozenset((at - 1,))
+    return 1, frozenset()
+
+
+def _link_cues(words: Sequence[Word]) -> Iterator[tuple[CueKind, tuple[Span, ...]]]:
+    kinds: tuple[tuple[CueKind, Iterable[str]], ...] = (
+        ("count", word_list("computing", "count")),
+        ("sum", word_list("computing", "sum")),
+        ("average", word_list("computing", "average")),
+        ("difference", word_list("computing", "difference")),
+        ("group", word_set("computing", "groups")),
+        ("negation", word_set("computing", "negations")),
+    )
+    for kind, phrases in kinds:
+        spans = [
+            frozenset(range(at, at + len(parts)))
+            for phrase in phrases
+            for parts in [phrase.split("_")]
+            for at in range(len(words) - len(parts) + 1)
+            if [word.lower for word in words[at : at + len(parts)]] == parts
+        ]
+        if kind == "difference":
+            spans = [
+                span | {at}
+                for span in spans
+                for at, word in enumerate(words)
+                if word.lower in ("between", "from") and at > max(span)
+            ] or spans
+        if spans:
+            yield kind, tuple(sorted(spans, key=min))
+    if words and words[0].lower in word_set("computing", "whether"):
+        yield "whether", (frozenset((0,)),)
+
+
+def may_ask_computation(question: str) -> bool:
+    """Return whether a question has words that ask for a computation, or for a list: without them
+    nothing needs to be looked up to know that it asks for none."""
+    words = tuple(_split_words(question))
+    bounds = tuple(_link_bounds(words))
+    cues = dict(_link_cues(words))
+    return bool(
+        bounds
+        or cues.keys() & {"count", "sum", "average", "difference", "negation", "group"}
+        or any(True for _ in _link_extremes(words, bounds))
+        or (words and words[0].lower in word_set("computing", "listing"))
+    )

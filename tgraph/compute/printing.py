@@ -1,0 +1,291 @@
+"""SPARQL of the algebra. Terms are serialised by pyoxigraph, and nothing else of a question or a
+document enters the text of a query."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+
+from pyoxigraph import Literal, NamedNode, Variable
+
+from tgraph import vocabulary as v
+from tgraph.compute.algebra import (
+    Aggregate,
+    Compares,
+    Comparison,
+    Condition,
+    Contains,
+    Count,
+    Difference,
+    Differs,
+    Equals,
+    Exists,
+    Extreme,
+    Group,
+    ListRows,
+    Path,
+    Query,
+    Rows,
+    Total,
+)
+from tgraph.index.catalogue import KnownClass, ValueKind
+
+Node = NamedNode | Literal | Variable
+
+ROW, VALUE, GROUP = Variable("row"), Variable("value"), Variable("group")
+
+_TOTALS: dict[Total, str] = {"sum": "SUM", "average": "AVG"}
+
+
+@dataclass(frozen=True, slots=True)
+class TriplePattern:
+    """A pattern of a triple, which a solution makes a statement of."""
+
+    subject: NamedNode | Variable
+    predicate: NamedNode
+    object: Node
+
+    def __str__(self) -> str:
+        return f"{self.subject} {self.predicate} {self.object} ."
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """The patterns of rows, and what else a solution must meet."""
+
+    triples: tuple[TriplePattern, ...] = ()
+    filters: tuple[str, ...] = ()
+
+    def __add__(self, other: Pattern) -> Pattern:
+        return Pattern((*self.triples, *other.triples), (*self.filters, *other.filters))
+
+    def __str__(self) -> str:
+        return "\n".join(f"  {part}" for part in (*self.triples, *self.filters))
+
+
+def print_query(query: Query) -> str:
+    """Return the SPARQL query that answers a query of the algebra."""
+    pattern = pattern_of(query)
+    match query:
+        case Exists():
+            return f"ASK {{\n{pattern}\n}}"
+        case Count(distinct=None):
+            return f"SELECT (COUNT(DISTINCT {ROW}) AS ?count) WHERE {{\n{pattern}\n}}"
+        case Count():
+            return (
+                f"SELECT (COUNT(DISTINCT {ROW}) AS ?count) (COUNT(DISTINCT {VALUE}) AS ?distinct)"
+                f" WHERE {{\n{pattern}\n}}"
+            )
+        case Aggregate(total=total):
+            return f"SELECT ({_TOTALS[total]}({VALUE}) AS ?total) WHERE {{\n{_single(pattern)}\n}}"
+        case Extreme(is_most=is_most):
+            order = f"DESC({VALUE})" if is_most else VALUE
+            return f"SELECT {ROW} {VALUE} WHERE {{\n{_single(pattern)}\n}}\nORDER BY {order} {ROW}"
+        case Group(path=None):
+            return (
+                f"SELECT {GROUP} (COUNT(DISTINCT {ROW}) AS ?count) WHERE {{\n{pattern}\n}}"
+                f"\nGROUP BY {GROUP}\nORDER BY DESC(?count) {GROUP}"
+            )
+        case Group(total=total):
+            assert total is not None
+            return (
+                f"SELECT {GROUP} ({_TOTALS[total]}({VALUE}) AS ?total)"
+                f" WHERE {{\n{_single(pattern, GROUP)}\n}}\nGROUP BY {GROUP}"
+                f"\nORDER BY DESC(?total) {GROUP}"
+            )
+        case Difference() | Comparison():
+            return f"SELECT {ROW} {VALUE} WHERE {{\n{_single(pattern)}\n}}"
+        case ListRows(limit=limit, shown=shown):
+            columns = f"{ROW} {VALUE}" if shown else ROW
+            end = f"\nLIMIT {limit}" if limit is not None else ""
+            return f"SELECT DISTINCT {columns} WHERE {{\n{pattern}\n}}\nORDER BY {columns}{end}"
+
+
+def print_solutions(pattern: Pattern, limit: int) -> str:
+    """Return the query for the solutions of a pattern with all their variables."""
+    return f"SELECT * WHERE {{\n{pattern}\n}}\nLIMIT {limit}"
+
+
+def _single(pattern: Pattern, *kept: Variable) -> str:
+    """Return a subquery for the rows with a single value: what contradicts itself isn't computed
+    with."""
+    columns = " ".join(map(str, (ROW, *kept)))
+    inner = str(pattern).replace("\n", "\n  ")
+    return (
+        f"  {{ SELECT {columns} (MIN(?each) AS {VALUE}) WHERE {{\n"
+        f"  {inner}\n    BIND(?measured AS ?each)\n  }}\n  GROUP BY {columns}\n"
+        f"  HAVING (MIN(?each) = MAX(?each)) }}"
+    )
+
+
+MEASURED = Variable("measured")
+"""The values that are computed with, of which a row may have several."""
+
+
+def pattern_of(query: Query, names: _Names | None = None) -> Pattern:
+    """Return the pattern whose solutions a query is computed from; ``names`` gives variables that
+    nothing beside it has."""
+    names = names or _Names()
+    pattern = rows_pattern(query.rows, names)
+    match query:
+        case Group(by=by, path=path):
+            pattern += _path_pattern(by, GROUP, names)
+            if path is not None:
+                pattern += _measure(path, names)
+        case Aggregate(path=path) | Extreme(path=path):
+            pattern += _measure(path, names)
+        case Difference(path=path) | Comparison(path=path):
+            pattern += _measure(path, names)
+        case ListRows(shown=path) | Count(distinct=path):
+            if path is not None:
+                pattern += _path_pattern(path, VALUE, names)
+        case Exists():
+            pass
+    return pattern if pattern.triples else pattern + _named(names)
+
+
+@dataclass(frozen=True, slots=True)
+class Exclusion:
+    """The pattern of the rows that a negation excludes; its first triples, ``length`` of them, are
+    what excludes, and ``OPEN`` tells whether a row would be in the result without."""
+
+    pattern: Pattern
+    length: int
+
+
+OPEN = Variable("open")
+
+
+def exclusions_of(query: Query) -> list[Exclusion]:
+    """Return what each negation of a query excludes."""
+    exclusions = []
+    for at, condition in enumerate(query.rows.conditions):
+        if isinstance(condition, Differs):
+            names, path = _Names(), condition.path
+            excluding, other = names.new("excluding"), names.new("other")
+            denied = ", ".join(map(str, condition.values))
+            others = " ".join(map(str, _path_pattern(path, other, names).triples))
+            pattern = _path_pattern(path, excluding, names) + Pattern(
+                filters=(
+                    _one_of(excluding, condition.values),
+                    f"BIND(EXISTS {{ {others} FILTER({other} NOT IN ({denied})) }} AS {OPEN})",
+                )
+            )
+            kept = tuple(c for n, c in enumerate(query.rows.conditions) if n != at)
+            rest = replace(query, rows=replace(query.rows, conditions=kept))
+            exclusions.append(Exclusion(pattern + pattern_of(rest, names), len(path.properties)))
+    return exclusions
+
+
+class _Names:
+    """Variables that no other part of the pattern has."""
+
+    def __init__(self) -> None:
+        self._numbers = count(1)
+
+    def new(self, stem: str) -> Variable:
+        return Variable(f"{stem}{next(self._numbers)}")
+
+
+def rows_pattern(rows: Rows, names: _Names) -> Pattern:
+    """Return the pattern of the rows that meet all conditions."""
+    pattern = Pattern()
+    if rows.only:
+        pattern += Pattern(filters=(_one_of(ROW, rows.only),))
+    if rows.known_class is not None:
+        pattern += _class_pattern(rows.known_class, names)
+    for condition in rows.conditions:
+        pattern += _condition_pattern(condition, names)
+    return pattern
+
+
+def _class_pattern(known: KnownClass, names: _Names) -> Pattern:
+    """Return the pattern of a class: its type, where that is the whole class, or its members."""
+    if known.kind == "type" or known.is_whole_type:
+        return Pattern((TriplePattern(ROW, v.RDF_TYPE, NamedNode(known.type)),))
+    return Pattern(filters=(_one_of(ROW, known.rows),))
+
+
+def _named(names: _Names) -> Pattern:
+    """Return the pattern of things with a name, for rows of which nothing else is asked."""
+    return Pattern((TriplePattern(ROW, v.RDFS_LABEL, names.new("label")),))
+
+
+def print_paths(known: KnownClass, values: Sequence[NamedNode | Literal], length: int) -> str:
+    """Return the query for the paths of a length from members of a class to one of the values."""
+    end, at = Variable("end"), ROW
+    class_pattern = _class_pattern(known, _Names())
+    steps = []
+    for number in range(1, length + 1):
+        to = end if number == length else Variable(f"step{number}")
+        steps.append(f"  {at} ?property{number} {to} .")
+        at = to
+    columns = " ".join(f"?property{number}" for number in range(1, length + 1))
+    body = "\n".join((f"  {_one_of(end, values)}", str(class_pattern), *steps))
+    return (
+        f"SELECT DISTINCT {columns} WHERE {{\n{body}\n}}\nORDER BY {columns}\nLIMIT {_MOST_PATHS}"
+    )
+
+
+_MOST_PATHS = 20
+
+
+def _one_of(variable: Variable, terms: Sequence[NamedNode | Literal]) -> str:
+    return f"VALUES {variable} {{ {' '.join(map(str, terms))} }}"
+
+
+def _condition_pattern(condition: Condition, names: _Names) -> Pattern:
+    match condition:
+        case Equals(path=path, values=values):
+            if len(values) == 1:
+                return _path_pattern(path, values[0], names)
+            end = names.new("value")
+            return Pattern(filters=(_one_of(end, values),)) + _path_pattern(path, end, names)
+        case Differs(path=path, values=values):
+            end, other = names.new("value"), names.new("other")
+            against = _path_pattern(path, other, names)
+            inner = " ".join((_one_of(other, values), *map(str, against.triples)))
+            pattern = _path_pattern(path, end, names)
+            return pattern + Pattern(filters=(f"FILTER NOT EXISTS {{ {inner} }}",))
+        case Compares(path=path, order=order, bound=bound):
+            end = names.new("value")
+            number = str(Literal(format(bound, "f"), datatype=v.xsd("decimal")))
+            left = _comparable(end, path.kind)
+            return _path_pattern(path, end, names) + Pattern(
+                filters=(f"FILTER({left} {order} {number})",)
+            )
+        case Contains(path=path, text=text):
+            end = names.new("value")
+            pattern = _path_pattern(path, end, names)
+            named: Node = end
+            if path.kind == "entity":
+                named = names.new("name")
+                pattern += Pattern((TriplePattern(end, v.RDFS_LABEL, named),))
+            sought = Literal(text.lower())
+            return pattern + Pattern(filters=(f"FILTER(CONTAINS(LCASE(STR({named})), {sought}))",))
+
+
+def _comparable(value: Variable, kind: ValueKind) -> str:
+    """Return the expression by which a value is put in order."""
+    return f"YEAR({value})" if kind in ("year", "date") else str(value)
+
+
+def _measure(path: Path, names: _Names) -> Pattern:
+    """Return the pattern of the values that are computed with: only those of the path's kind."""
+    end = names.new("value")
+    pattern = _path_pattern(path, end, names)
+    measured = _comparable(end, path.kind) if path.kind == "year" else str(end)
+    is_number = (f"FILTER(isNumeric({end}))",) if path.kind == "number" else ()
+    return pattern + Pattern(filters=(*is_number, f"BIND({measured} AS {MEASURED})"))
+
+
+def _path_pattern(path: Path, end: Node, names: _Names) -> Pattern:
+    triples: list[TriplePattern] = []
+    at = ROW
+    for known in path.properties[:-1]:
+        step = names.new("step")
+        triples.append(TriplePattern(at, known.iri, step))
+        at = step
+    triples.append(TriplePattern(at, path.last.iri, end))
+    return Pattern(tuple(triples))

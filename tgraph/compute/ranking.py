@@ -1,0 +1,57 @@
+"""Ranking of candidate queries: how likely each is what a question means.
+
+A word of the question that has no account makes a query unlikely: a near miss is no answer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tgraph.compute.grammar import CandidateQuery
+from tgraph.compute.linking import Links
+
+LEAST_LIKELIHOOD = 0.5
+"""The likelihood below which a question has no answer by a query."""
+
+UNACCOUNTED = 0.25
+"""The factor of a candidate's likelihood for each word that it doesn't account for."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankedQuery:
+    """A candidate with its likelihood, and the words that it leaves without account."""
+
+    candidate: CandidateQuery
+    likelihood: float
+    unaccounted: tuple[str, ...] = ()
+
+
+def rank_candidates(candidates: Sequence[CandidateQuery], links: Links) -> list[RankedQuery]:
+    """Return the candidates, the likeliest first, closed classes before others.
+
+    Several that are as likely as the best, of the same class, are each as likely as chance among
+    them: the question doesn't say which it means."""
+    ranked = [_rank_candidate(candidate, links) for candidate in candidates]
+    ranked.sort(key=_preference)
+    if not ranked:
+        return []
+    best = ranked[0]
+    rivals = [one for one in ranked if _preference(one) == _preference(best)]
+    if len(rivals) == 1:
+        return ranked
+    shared = best.likelihood / len(rivals)
+    return [replace(one, likelihood=shared) for one in rivals] + ranked[len(rivals) :]
+
+
+def _preference(ranked: RankedQuery) -> tuple[float, int, int]:
+    known = ranked.candidate.query.rows.known_class
+    order = ("table", "type", "name").index(known.kind) if known else 3
+    return -round(ranked.likelihood, 4), order, -(known.members if known else 0)
+
+
+def _rank_candidate(candidate: CandidateQuery, links: Links) -> RankedQuery:
+    missing = sorted(links.content - candidate.span)
+    likelihood = math.prod(candidate.scores) * UNACCOUNTED ** len(missing)
+    words = tuple(links.words[at].text for at in missing)
+    return RankedQuery(candidate, likelihood, words)

@@ -1,0 +1,424 @@
+"""Sentences that say the result of a query, each with the statements that it rests on."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from pyoxigraph import Literal, NamedNode
+
+from tgraph.compute.algebra import (
+    Aggregate,
+    Compares,
+    Comparison,
+    Condition,
+    Contains,
+    Count,
+    Difference,
+    Differs,
+    Equals,
+    Exists,
+    Extreme,
+    Group,
+    ListRows,
+    Path,
+    Rows,
+    measured_path,
+)
+from tgraph.compute.evaluation import Computed, Solution, compared_value
+from tgraph.compute.witnesses import Role, Witness, winners
+from tgraph.index.graph_source import Statement
+from tgraph.model import Object
+from tgraph.resources import word_set
+
+MOST_NAMED = 20
+"""Rows that a sentence names; of more it says how many."""
+
+MOST_ADDENDS = 8
+"""Numbers that a sum is shown with."""
+
+_ORDERS = {"<": "less than", "<=": "at most", ">": "more than", ">=": "at least", "=": "exactly"}
+_TIME_ORDERS = {"<": "before", "<=": "until", ">": "after", ">=": "from", "=": "in"}
+
+
+@dataclass(frozen=True, slots=True)
+class ComputedSentence:
+    """A sentence of a computed answer and the statements that it rests on."""
+
+    text: str
+    statements: tuple[Statement, ...]
+
+
+def write_sentences(
+    computed: Computed, witnesses: Sequence[Witness], labels: Mapping[NamedNode, str]
+) -> tuple[ComputedSentence, ...]:
+    """Return the sentences that say a result: the answer first, then what it was compared with,
+    what contradicts itself, and what was cut off."""
+    return tuple(_Writer(computed, witnesses, labels).sentences())
+
+
+def list_names(names: Sequence[str], total: int | None = None) -> str:
+    """Return names as a list in words; of more than ``MOST_NAMED`` the first, and how many more."""
+    total = len(names) if total is None else total
+    shown = list(names[:MOST_NAMED])
+    if total > len(shown):
+        return f"{', '.join(shown)} and {total - len(shown)} more"
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def write_number(value: Decimal) -> str:
+    """Return a number without needless zeros, of endless fractions four digits."""
+    rounded = value if -value.as_tuple().exponent <= 4 else round(value, 4)  # type: ignore[operator]
+    text = format(rounded, ",f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+class _Writer:
+    """The sentences of one result."""
+
+    def __init__(
+        self, computed: Computed, witnesses: Sequence[Witness], labels: Mapping[NamedNode, str]
+    ) -> None:
+        self._computed = computed
+        self._query = computed.query
+        self._labels = labels
+        self._by_role: defaultdict[Role, list[Statement]] = defaultdict(list)
+        for witness in witnesses:
+            self._by_role[witness.role].append(witness.statement)
+
+    def sentences(self) -> Iterator[ComputedSentence]:
+        yield self._sentence(self._answer(), "rests", "searched" if self._is_empty else None)
+        yield from self._compared()
+        yield from self._excluded()
+        yield from self._contradicting()
+        if self._computed.is_cut:
+            read = len(self._computed.solutions)
+            yield ComputedSentence(f"Only the first {read:,} solutions were read as witnesses.", ())
+
+    @property
+    def _is_empty(self) -> bool:
+        return not self._computed.solutions
+
+    def _sentence(self, text: str, *roles: Role | None) -> ComputedSentence:
+        statements = [s for role in roles if role for s in self._by_role[role]]
+        return ComputedSentence(text[:1].upper() + text[1:], tuple(dict.fromkeys(statements)))
+
+    # --- the answer ---
+
+    def _answer(self) -> str:
+        computed, query = self._computed, self._query
+        if self._is_empty:
+            prefix = "No: " if isinstance(query, Exists) else ""
+            return f"{prefix}{self._none()}."
+        match query:
+            case Count(distinct=None):
+                return f"{self._how_many(len(computed.rows))}{self._named_rows()}."
+            case Count(distinct=path):
+                assert path is not None
+                return self._distinct(path)
+            case Aggregate(total=total, path=path):
+                return self._total(total, path)
+            case Extreme():
+                return self._extreme(query)
+            case Group():
+                return self._groups(query)
+            case Difference() | Comparison():
+                return self._two(query)
+            case Exists():
+                return f"yes: {self._how_many(len(computed.rows))}{self._named_rows()}."
+            case ListRows(shown=None):
+                return f"{self._how_many(len(computed.rows))}{self._named_rows()}."
+            case ListRows(shown=path):
+                assert path is not None
+                return self._shown(path)
+
+    def _none(self) -> str:
+        rows = self._query.rows
+        known = rows.known_class
+        path = measured_path(self._query)
+        what = self._conditions(rows) or "is in the result"
+        if path is not None and not rows.conditions:
+            what = f"has {path.last.name}"
+        if known is not None and known.is_closed:
+            return f"none of the {known.members:,} {self._plural()} in “{known.label}” {what}"
+        return f"the documents name no {self._noun()} that {what}"
+
+    def _how_many(self, count: int) -> str:
+        rows = self._query.rows
+        known = rows.known_class
+        what = self._conditions(rows, plural=count != 1)
+        if known is not None and known.is_closed:
+            if not what:
+                return f"there are {count:,} {self._plural()} in “{known.label}”"
+            of = f"{count:,} of the {known.members:,} {self._plural()} in “{known.label}”"
+            return f"{of} {what}"
+        noun = self._plural() if count != 1 else self._noun()
+        if known is not None and known.kind == "name":
+            return f"there {'are' if count != 1 else 'is'} {count:,} {noun}{f' that {what}' if what else ''}"
+        return f"the documents name {count:,} {noun}{f' that {what}' if what else ''}"
+
+    def _named_rows(self) -> str:
+        return f": {list_names([self._label(row) for row in self._ordered_rows()])}"
+
+    def _ordered_rows(self) -> list[NamedNode]:
+        return sorted(self._computed.rows, key=self._label)
+
+    def _distinct(self, path: Path) -> str:
+        values = self._values_by_label(path)
+        rows = len(self._computed.rows)
+        text = f"{self._how_many(rows)}; they name {len(values):,} different values of"
+        text = f"{text} {path.last.name}"
+        names = [
+            name if len(group) == 1 else f"{name} ({len(group)} times)"
+            for name, group in values.items()
+        ]
+        return f"{text}: {list_names(names)}."
+
+    def _values_by_label(self, path: Path) -> dict[str, list[Solution]]:
+        values: defaultdict[str, list[Solution]] = defaultdict(list)
+        for solution in self._computed.solutions:
+            values[self._value(solution, path)].append(solution)
+        return dict(sorted(values.items(), key=lambda pair: (-len(pair[1]), pair[0])))
+
+    def _total(self, total: str, path: Path) -> str:
+        values = self._measured()
+        addends = [compared_value(value) for value in values.values()]
+        numbers = [number for number in addends if isinstance(number, Decimal)]
+        amount = Decimal(self._computed.bindings[0]["total"].value)
+        noun = self._noun() if len(values) == 1 else self._plural()
+        which = self._conditions(self._query.rows, plural=len(values) != 1)
+        of = f"the {len(values):,} {noun}{f' that {which}' if which else ''}"
+        name = "total" if total == "sum" else "average"
+        text = f"the {name} {path.last.name} of {of} is {self._amount(amount, path)}"
+        if total == "sum" and 1 < len(numbers) <= MOST_ADDENDS:
+            text += f": {' + '.join(map(write_number, numbers))}"
+        return f"{text}.{self._missing(path)}"
+
+    def _measured(self) -> dict[NamedNode, Object]:
+        return {s.row: s.value for s in self._computed.solutions if s.value is not None}
+
+    def _missing(self, path: Path) -> str:
+        """Return the sentence on members without a value, where that is known."""
+        rows, known = self._query.rows, self._query.rows.known_class
+        if known is None or rows.conditions or rows.only or not known.rows:
+            return ""
+        missing = known.members - len(
+            {*self._computed.rows, *(s.row for s in self._computed.conflicts)}
+        )
+        if not missing:
+            return ""
+        has = "has" if missing == 1 else "have"
+        return f" {missing:,} of the {known.members:,} {self._plural()} {has} no {path.last.name}."
+
+    def _extreme(self, query: Extreme) -> str:
+        best = winners(self._computed)
+        path = query.path
+        adjective = self._adjective(query)
+        which = self._conditions(query.rows, plural=True)
+        count = len(self._computed.rows)
+        among = (
+            f" of the {count:,} {self._plural()}{f' that {which}' if which else ''}"
+            if count > 1
+            else ""
+        )
+        if query.places == 1 and _is_participle(path.last.name):
+            names = list_names([self._label(solution.row) for solution in best])
+            was = "was" if len(best) == 1 else "were"
+            what = f"{was} {path.last.name} {adjective}{among}: {self._value(best[0], path)}"
+            return f"{names} {what}.{self._missing(path)}"
+        if query.places == 1 and len(best) == 1:
+            value = self._value(best[0], path)
+            name = self._label(best[0].row)
+            return (
+                f"{name} has the {adjective} {path.last.name}{among}: {value}.{self._missing(path)}"
+            )
+        if query.places == 1:
+            names = list_names([self._label(solution.row) for solution in best])
+            value = self._value(best[0], path)
+            return f"{names} share the {adjective} {path.last.name}{among}: {value}.{self._missing(path)}"
+        pairs = [f"{self._label(s.row)} ({self._value(s, path)})" for s in best]
+        return (
+            f"{list_names(pairs)} have the {adjective} {path.last.name}{among}."
+            f"{self._missing(path)}"
+        )
+
+    def _adjective(self, query: Extreme) -> str:
+        if query.path.kind == "number":
+            return "greatest" if query.is_most else "least"
+        return "latest" if query.is_most else "earliest"
+
+    def _groups(self, query: Group) -> str:
+        parts = []
+        for binding in self._computed.bindings:
+            group = self._term(binding["group"])
+            number = Decimal(binding["count" if query.path is None else "total"].value)
+            unit = query.path.unit if query.path else ""
+            parts.append(f"{group} {write_number(number)}{f' {unit}' if unit else ''}")
+        what = self._plural() if query.path is None else f"{query.total} of {query.path.last.name}"
+        which = self._conditions(query.rows, plural=True)
+        return f"{what}{f' that {which}' if which else ''} by {query.by.last.name}: {list_names(parts)}."
+
+    def _two(self, query: Difference | Comparison) -> str:
+        path, measured = query.path, self._measured()
+        order = [row for row in query.rows.only if row in measured]
+        lacking = [row for row in query.rows.only if row not in measured]
+        if lacking:
+            names = list_names([self._label(row) for row in lacking])
+            return f"there is no single {path.last.name} of {names}."
+        one, two = order[0], order[1]
+        values = {row: compared_value(measured[row]) for row in order}
+        said = (
+            f"the {path.last.name} of {self._label(one)} is {self._amount_of(measured[one], path)},"
+            f" that of {self._label(two)} {self._amount_of(measured[two], path)}"
+        )
+        first, second = values[one], values[two]
+        if isinstance(query, Difference):
+            assert isinstance(first, Decimal) and isinstance(second, Decimal)
+            return f"they differ by {self._amount(abs(first - second), path)}: {said}."
+        if first == second:
+            return f"they are equal: {said}."
+        is_so = (first > second) == query.is_more  # type: ignore[operator]
+        if query.asks_which:
+            return f"{self._label(one if is_so else two)}: {said}."
+        return f"{'yes' if is_so else 'no'}: {said}."
+
+    def _shown(self, path: Path) -> str:
+        solutions = self._computed.solutions
+        if len(self._computed.rows) == 1:
+            values = list(dict.fromkeys(self._value(solution, path) for solution in solutions))
+            subject = self._label(solutions[0].row)
+            verb = "is" if len(values) == 1 else "are"
+            return f"the {path.last.name} of {subject} {verb} {list_names(values)}."
+        values_by_label = self._values_by_label(path)
+        parts = [
+            f"{value} ({list_names([self._label(s.row) for s in group])})"
+            for value, group in values_by_label.items()
+        ]
+        which = self._conditions(self._query.rows, plural=True)
+        of = f"{self._plural()}{f' that {which}' if which else ''}"
+        return f"{path.last.name} of {of}: {list_names(parts)}."
+
+    # --- what stands beside it ---
+
+    def _compared(self) -> Iterator[ComputedSentence]:
+        query = self._query
+        if not isinstance(query, Extreme) or not self._by_role["compared"]:
+            return
+        kept = {id(solution) for solution in winners(self._computed)}
+        others = [s for s in self._computed.solutions if id(s) not in kept]
+        others.sort(key=lambda s: str(compared_value(s.value or Literal(""))))
+        ordered = sorted(others, key=_sort_key, reverse=query.is_most)
+        pairs = [f"{self._label(s.row)} {self._value(s, query.path)}" for s in ordered]
+        text = f"It was compared with {list_names(pairs)}."
+        yield self._sentence(text, "compared")
+
+    def _excluded(self) -> Iterator[ComputedSentence]:
+        rows = dict.fromkeys(solution.row for solution in self._computed.excluded)
+        denied = [c for c in self._query.rows.conditions if isinstance(c, Differs)]
+        if rows and denied:
+            names = list_names(sorted(map(self._label, rows)))
+            against = Equals(denied[0].path, denied[0].values, denied[0].label)
+            text = f"{names} {self._condition(against, len(rows) > 1)}."
+            statements = [s for solution in self._computed.excluded for s in solution.excluding]
+            yield ComputedSentence(text, tuple(dict.fromkeys(statements)))
+
+    def _contradicting(self) -> Iterator[ComputedSentence]:
+        path = measured_path(self._query)
+        if path is None:
+            return
+        by_row: defaultdict[NamedNode, list[Solution]] = defaultdict(list)
+        for solution in self._computed.conflicts:
+            by_row[solution.row].append(solution)
+        for row, solutions in by_row.items():
+            values = list(dict.fromkeys(self._value(s, path) for s in solutions))
+            text = (
+                f"{self._label(row)} has {len(values)} values of {path.last.name},"
+                f" {list_names(values)}, and is left out."
+            )
+            statements = [statement for s in solutions for statement in s.statements]
+            yield ComputedSentence(text, tuple(dict.fromkeys(statements)))
+
+    # --- words ---
+
+    def _noun(self) -> str:
+        known = self._query.rows.known_class
+        if known is None:
+            return "thing"
+        if known.kind == "table":
+            return known.type_label or "row"
+        return known.label
+
+    def _plural(self) -> str:
+        noun = self._noun()
+        if noun.endswith("y") and noun[-2:-1] not in "aeiou":
+            return f"{noun[:-1]}ies"
+        return f"{noun}es" if noun.endswith(("s", "x", "ch", "sh")) else f"{noun}s"
+
+    def _conditions(self, rows: Rows, *, plural: bool = False) -> str:
+        parts = [self._condition(condition, plural) for condition in rows.conditions]
+        has = "have " if plural else "has "
+        for at in range(len(parts) - 1, 0, -1):
+            if parts[at].startswith(has) and parts[at - 1].startswith(has):
+                parts[at] = parts[at].removeprefix(has)
+        return " and ".join(parts)
+
+    def _condition(self, condition: Condition, plural: bool) -> str:
+        """Return a condition as a predicate: "have the maker Norden", "were built at Dundee"."""
+        path = condition.path
+        name = path.last.name if len(path.properties) == 1 else path.label
+        has, was = ("have", "were") if plural else ("has", "was")
+        is_verb = _is_participle(name)
+        match condition:
+            case Equals(values=values):
+                value = list_names(self._terms(values))
+                return f"{was} {name} {value}" if is_verb else f"{has} the {name} {value}"
+            case Differs(values=values):
+                value = list_names(self._terms(values))
+                if is_verb:
+                    return f"{was} not {name} {value}"
+                return f"{has} a {name} other than {value}"
+            case Compares(order=order, bound=bound):
+                if path.kind in ("year", "date"):
+                    time = f"{_TIME_ORDERS[order]} {format(bound, 'f')}"
+                    return f"{was} {name} {time}" if is_verb else f"{has} a {name} {time}"
+                return f"{has} a {name} of {_ORDERS[order]} {self._amount(bound, path)}"
+            case Contains(text=text):
+                return f"{has} “{text}” in {name}"
+
+    def _terms(self, terms: Iterable[Object]) -> list[str]:
+        return [self._term(term) for term in terms]
+
+    def _term(self, term: Object) -> str:
+        return self._label(term) if isinstance(term, NamedNode) else term.value
+
+    def _label(self, node: NamedNode) -> str:
+        return self._labels.get(node) or node.value
+
+    def _value(self, solution: Solution, path: Path) -> str:
+        return self._amount_of(solution.value, path) if solution.value is not None else ""
+
+    def _amount_of(self, value: Object, path: Path) -> str:
+        if isinstance(value, NamedNode):
+            return self._label(value)
+        number = compared_value(value)
+        if isinstance(number, Decimal) and path.kind == "number":
+            return self._amount(number, path)
+        return value.value
+
+    def _amount(self, number: Decimal, path: Path) -> str:
+        return f"{write_number(number)} {path.unit}".strip()
+
+
+def _is_participle(name: str) -> bool:
+    """Return whether the name of a property is the rest of a predicate, as "launched" and "built
+    at" are."""
+    *before, last = name.split()
+    return last.endswith("ed") or (bool(before) and last in word_set("computing", "prepositions"))
+
+
+def _sort_key(solution: Solution) -> tuple[int, Decimal | str]:
+    assert solution.value is not None
+    value = compared_value(solution.value)
+    return (0, value) if isinstance(value, Decimal) else (1, value)

@@ -1,0 +1,111 @@
+"""Witnesses: the statements of knowledge that a computed result rests on (why-provenance).
+
+A result *rests on* a statement where it would be another without it. Beside these stand the
+statements that were looked at and decide nothing alone: the lesser values that a greatest was
+*compared* with, and the rows that were *searched* and are not in the result."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal as Choice
+
+from pyoxigraph import NamedNode
+
+from tgraph import vocabulary as v
+from tgraph.compute.algebra import Extreme
+from tgraph.compute.evaluation import Computed, Solution, compared_value
+from tgraph.index.graph_source import Statement
+from tgraph.model import Object
+
+Role = Choice["rests", "contradicts", "compared", "searched"]
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """A statement that a result rests on or was compared with, and the row that it is of."""
+
+    statement: Statement
+    role: Role
+    row: NamedNode
+
+    @property
+    def is_edge(self) -> bool:
+        """Whether the statement is a relationship, unlike a class or a name."""
+        return v.is_statement(self.statement[1])
+
+    @property
+    def edge(self) -> str:
+        """The IRI of the statement's edge."""
+        return v.edge_iri(*self.statement)
+
+
+def winners(computed: Computed) -> list[Solution]:
+    """Return the solutions of an extreme that have its places, equals together, best first."""
+    query = computed.query
+    assert isinstance(query, Extreme)
+    ordered = sorted(computed.solutions, key=lambda s: _order_of(s), reverse=query.is_most)
+    values = list(dict.fromkeys(_order_of(solution) for solution in ordered))
+    best = set(values[: query.places])
+    return [solution for solution in ordered if _order_of(solution) in best]
+
+
+def _order_of(solution: Solution) -> tuple[int, object]:
+    value = compared_value(_value(solution))
+    return (0, value) if not isinstance(value, str) else (1, value)
+
+
+def _value(solution: Solution) -> Object:
+    assert solution.value is not None
+    return solution.value
+
+
+def find_witnesses(computed: Computed) -> tuple[Witness, ...]:
+    """Return the witnesses of a result, those that it rests on first; a statement counts once."""
+    query = computed.query
+    resting = winners(computed) if isinstance(query, Extreme) else computed.solutions
+    kept = {id(solution) for solution in resting}
+    others = [s for s in computed.solutions if id(s) not in kept]
+    roles: dict[Statement, Witness] = {}
+    for witness in (
+        *_witnesses_of(resting, "rests"),
+        *_witnesses_of(computed.conflicts, "contradicts"),
+        *_reopening(computed),
+        *_witnesses_of(others, "compared"),
+        *_witnesses_of((*computed.excluded, *computed.searched), "searched"),
+    ):
+        roles.setdefault(witness.statement, witness)
+    return tuple(roles.values())
+
+
+def _witnesses_of(solutions: Iterable[Solution], role: Role) -> Iterator[Witness]:
+    for solution in solutions:
+        for statement in solution.statements:
+            yield Witness(statement, role, solution.row)
+
+
+def _reopening(computed: Computed) -> Iterator[Witness]:
+    """Yield the statements of excluded rows without which the row would change the result: each
+    that alone excludes a row that has other values too."""
+    by_row: defaultdict[NamedNode, list[Solution]] = defaultdict(list)
+    for solution in computed.excluded:
+        if solution.is_open:
+            by_row[solution.row].append(solution)
+    for row, solutions in by_row.items():
+        alone = set(solutions[0].excluding).intersection(*(s.excluding for s in solutions))
+        if alone and _changes_result(computed, solutions):
+            yield from (Witness(s, "rests", row) for s in sorted(alone, key=str))
+
+
+def _changes_result(computed: Computed, added: Sequence[Solution]) -> bool:
+    """Return whether a row would change the result if it were in it: in an extreme only where it
+    has a place or contradicts itself."""
+    query = computed.query
+    if not isinstance(query, Extreme):
+        return True
+    values = {compared_value(_value(solution)) for solution in added}
+    if len(values) > 1:
+        return True
+    extended = replace(computed, solutions=(*computed.solutions, *added))
+    return any(solution in added for solution in winners(extended))

@@ -1,0 +1,379 @@
+"""The catalogue: the classes, tables and properties of knowledge, with counts and values.
+
+It is a function of the standing state alone, counted by a few queries that group in the store, so
+that memory here is bounded by the numbers of properties, tables and rows."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from heapq import nsmallest
+from itertools import groupby
+from operator import attrgetter
+from typing import Literal as Choice
+
+from pyoxigraph import Literal, NamedNode
+
+from tgraph import vocabulary as v
+from tgraph.index.sources import document_of_chunk, document_titles, standing_documents
+from tgraph.ingest.table_values import split_unit
+from tgraph.model import Object
+from tgraph.store.base import Store, Term, iterate_rows, select_rows, text_of
+
+ValueKind = Choice["number", "year", "date", "text", "entity", "other"]
+ClassKind = Choice["type", "table", "name"]
+
+MOST_VALUES = 50
+"""Values of a property that the catalogue shows: the most frequent."""
+
+LONGEST_VALUE = 80
+"""The characters of a value that may stand for others in the catalogue."""
+
+LEAST_NAMESAKES = 2
+"""The members from which a word that begins names is a class."""
+
+_VAGUE = frozenset(v.type_iri(name) for name in ("thing", "concept"))
+_NUMBERS = frozenset(
+    v.xsd(name).value
+    for name in ("integer", "decimal", "double", "float", "int", "long", "short", "byte")
+) | {v.xsd(f"{sign}Integer").value for sign in ("nonNegative", "positive", "negative")}
+_KINDS: Mapping[str, ValueKind] = {
+    "entity": "entity",
+    v.xsd("gYear").value: "year",
+    v.xsd("date").value: "date",
+    v.xsd("dateTime").value: "date",
+    v.xsd("gYearMonth").value: "date",
+    v.xsd("string").value: "text",
+    f"{v.RDF}langString": "text",
+    **dict.fromkeys(_NUMBERS, "number"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class KnownValue:
+    """A value of a property, with the number of statements that have it."""
+
+    value: Object
+    label: str
+    statements: int
+
+
+@dataclass(frozen=True, slots=True)
+class KnownProperty:
+    """A property of knowledge: how often it is stated, of how many subjects, with which values.
+
+    ``kinds`` counts its statements by the kind of the value, the most frequent first; ``values``
+    are the most frequent of its ``distinct`` values. ``is_structured`` says that a column of a
+    table, or an imported graph, states it: what only sentences state has no end of properties."""
+
+    iri: NamedNode
+    label: str
+    unit: str
+    kinds: tuple[tuple[ValueKind, int], ...]
+    statements: int
+    subjects: int
+    distinct: int
+    values: tuple[KnownValue, ...] = ()
+    is_structured: bool = True
+
+    @property
+    def kind(self) -> ValueKind:
+        """The kind of most values."""
+        return self.kinds[0][0]
+
+    @property
+    def name(self) -> str:
+        """The label without the unit."""
+        return split_unit(self.label)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table: its head, and the property that its cells state."""
+
+    head: str
+    property: NamedNode
+
+
+@dataclass(frozen=True, slots=True)
+class KnownClass:
+    """A class of knowledge: of a type, of the rows of a table, or of what a word names.
+
+    ``key`` is the IRI of the type or of the table's document, or the word. ``properties`` counts
+    the members that have each. ``rows`` are the members of a table and of a word, which are
+    complete: the class is closed. ``type`` is the class of a table's rows, where they have one in
+    common, and ``is_whole_type`` says that nothing else is of it."""
+
+    kind: ClassKind
+    key: str
+    label: str
+    members: int
+    properties: tuple[tuple[NamedNode, int], ...]
+    rows: tuple[NamedNode, ...] = ()
+    columns: tuple[Column, ...] = ()
+    type: str = ""
+    type_label: str = ""
+    is_whole_type: bool = False
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether all members are known: a row that isn't there is no member."""
+        return self.kind == "table"
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """The classes and properties of a state of knowledge, the most frequent first."""
+
+    classes: tuple[KnownClass, ...]
+    properties: tuple[KnownProperty, ...]
+
+    def property_of(self, iri: NamedNode) -> KnownProperty:
+        """Return the property with the IRI."""
+        return next(known for known in self.properties if known.iri == iri)
+
+
+def count_catalogue(store: Store) -> Catalogue:
+    """Return the catalogue of the state of knowledge in a store."""
+    domains: defaultdict[str, list[tuple[NamedNode, int]]] = defaultdict(list)
+    for row in iterate_rows(store, "catalogue/domains"):
+        domains[text_of(row["class"])].append((_node(row["property"]), _number(row["subjects"])))
+    members = {
+        text_of(row["class"]): _number(row["members"])
+        for row in iterate_rows(store, "catalogue/classes")
+    }
+    labels = _labels(store, members)
+    types = [
+        KnownClass("type", iri, labels[iri], count, _most_frequent(domains[iri]), type=iri)
+        for iri, count in members.items()
+        if domains[iri]
+    ]
+    tables = list(_read_tables(store, members, labels))
+    columns = {column.property for table in tables for column in table.columns}
+    properties = _count_properties(store, columns)
+    classes = sorted((*types, *tables, *_name_classes(store)), key=_class_order)
+    return Catalogue(tuple(classes), tuple(sorted(properties, key=_property_order)))
+
+
+def _class_order(known: KnownClass) -> tuple[int, str, str, str]:
+    return -known.members, known.kind, known.label, known.key
+
+
+def _property_order(known: KnownProperty) -> tuple[int, str]:
+    return -known.statements, known.iri.value
+
+
+def _count_properties(store: Store, columns: Collection[NamedNode]) -> list[KnownProperty]:
+    kinds: defaultdict[NamedNode, defaultdict[ValueKind, int]] = defaultdict(
+        lambda: defaultdict(int)
+    )
+    subjects: defaultdict[NamedNode, int] = defaultdict(int)
+    for row in iterate_rows(store, "catalogue/properties"):
+        kind = _KINDS.get(text_of(row["kind"]), "other")
+        kinds[_node(row["property"])][kind] += _number(row["statements"])
+        subjects[_node(row["property"])] += _number(row["subjects"])
+    values, distinct = _frequent_values(store)
+    labels = _labels(
+        store,
+        [iri.value for iri in kinds]
+        + [text_of(value) for group in values.values() for value, _ in group],
+    )
+    counted = []
+    for iri, counts in kinds.items():
+        ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+        label = labels[iri.value]
+        shown = tuple(
+            KnownValue(
+                value,
+                labels[value.value] if isinstance(value, NamedNode) else value.value,
+                statements,
+            )
+            for value, statements in values[iri]
+        )
+        counted.append(
+            KnownProperty(
+                iri,
+                label,
+                split_unit(label)[1],
+                tuple(ordered),
+                sum(counts.values()),
+                subjects[iri],
+                distinct[iri],
+                shown,
+                iri in columns or not iri.value.startswith(v.relation_iri("")),
+            )
+        )
+    return counted
+
+
+def _frequent_values(
+    store: Store,
+) -> tuple[dict[NamedNode, list[tuple[Object, int]]], dict[NamedNode, int]]:
+    """Return the most frequent values of each property, and how many it has."""
+    kept: defaultdict[NamedNode, list[tuple[Object, int]]] = defaultdict(list)
+    distinct: defaultdict[NamedNode, int] = defaultdict(int)
+    for row in iterate_rows(store, "catalogue/values"):
+        iri, value = _node(row["property"]), row["value"]
+        distinct[iri] += 1
+        if isinstance(value, NamedNode | Literal) and len(value.value) <= LONGEST_VALUE:
+            kept[iri].append((value, _number(row["statements"])))
+            if len(kept[iri]) > 2 * MOST_VALUES:
+                kept[iri] = list(_most_frequent(kept[iri], MOST_VALUES))
+    return (
+        defaultdict(
+            list, {iri: list(_most_frequent(group, MOST_VALUES)) for iri, group in kept.items()}
+        ),
+        distinct,
+    )
+
+
+def _most_frequent(counts: Sequence[tuple[Term, int]], most: int | None = None) -> tuple:  # type: ignore[type-arg]
+    key = lambda pair: (-pair[1], str(pair[0]))  # noqa: E731
+    return tuple(sorted(counts, key=key) if most is None else nsmallest(most, counts, key=key))
+
+
+# --- tables -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A row of a table: where it stands, and what knowledge has of it."""
+
+    document: str
+    page: str
+    start: int
+    number: int
+    subjects: frozenset[NamedNode]
+    columns: tuple[tuple[int, Column], ...]
+    types: frozenset[str]
+
+
+def _read_tables(
+    store: Store, members: Mapping[str, int], labels: Mapping[str, str]
+) -> Iterator[KnownClass]:
+    standing = standing_documents(store)
+    rows = sorted(
+        (row for row in _read_rows(store) if row.document in standing),
+        key=lambda row: (row.document, row.page, row.start),
+    )
+    titles = document_titles(store, {row.document for row in rows})
+    for document, group in groupby(rows, key=attrgetter("document")):
+        for table in _split_tables(list(group)):
+            yield _build_table(document, titles.get(document, ""), table, members, labels)
+
+
+def _read_rows(store: Store) -> Iterator[_Row]:
+    cells: defaultdict[tuple[str, int, int], list[Mapping[str, Term | None]]] = defaultdict(list)
+    for cell in iterate_rows(store, "catalogue/cells"):
+        cells[text_of(cell["chunk"]), _number(cell["start"]), _number(cell["row"])].append(cell)
+    for (chunk, start, number), group in cells.items():
+        columns = {
+            (_number(cell["column"]), Column(text_of(cell["head"]), _node(cell["property"])))
+            for cell in group
+        }
+        yield _Row(
+            document_of_chunk(chunk),
+            chunk.rpartition(":")[0],
+            start,
+            number,
+            frozenset(_node(cell["subject"]) for cell in group),
+            tuple(sorted(columns, key=lambda pair: (pair[0], pair[1].head))),
+            frozenset(text_of(cell["type"]) for cell in group if cell["type"]) - _VAGUE,
+        )
+
+
+def _split_tables(rows: Sequence[_Row]) -> list[list[_Row]]:
+    """Return the rows of a document by table: a row whose columns have other heads belongs to
+    another table."""
+    tables: list[tuple[dict[int, str], list[_Row]]] = []
+    for row in rows:
+        heads = {number: column.head for number, column in row.columns}
+        for known, members in reversed(tables):
+            if all(known.get(number, head) == head for number, head in heads.items()) and (
+                known.keys() & heads.keys()
+            ):
+                known.update(heads)
+                members.append(row)
+                break
+        else:
+            tables.append((heads, [row]))
+    return [members for _, members in tables]
+
+
+def _build_table(
+    document: str,
+    title: str,
+    rows: Sequence[_Row],
+    members: Mapping[str, int],
+    labels: Mapping[str, str],
+) -> KnownClass:
+    subjects = tuple(
+        dict.fromkeys(subject for row in rows for subject in sorted(row.subjects, key=str))
+    )
+    counts: defaultdict[NamedNode, set[NamedNode]] = defaultdict(set)
+    columns: dict[tuple[int, Column], None] = {}
+    for row in rows:
+        for place in row.columns:
+            columns[place] = None
+            counts[place[1].property] |= row.subjects
+    common = frozenset.intersection(*(row.types for row in rows))
+    type_iri = min(common, key=lambda iri: (members.get(iri, 0), iri), default="")
+    return KnownClass(
+        "table",
+        document,
+        title or "table",
+        len(subjects),
+        _most_frequent([(iri, len(group)) for iri, group in counts.items()]),
+        subjects,
+        tuple(column for _, column in sorted(columns, key=lambda pair: (pair[0], pair[1].head))),
+        type_iri,
+        labels.get(type_iri, ""),
+        bool(type_iri) and members.get(type_iri) == len(subjects),
+    )
+
+
+# --- names ------------------------------------------------------------------------------------
+
+
+def _name_classes(store: Store) -> Iterator[KnownClass]:
+    """Yield a class for each word that begins the names of several things without a class that
+    have a property in common: "pump" of Pump P1 and Pump P2."""
+    groups: defaultdict[str, dict[NamedNode, set[NamedNode]]] = defaultdict(dict)
+    for row in iterate_rows(store, "catalogue/names"):
+        word, _, rest = text_of(row["label"]).partition(" ")
+        if rest and word.isalpha():
+            members = groups[word.lower()]
+            members.setdefault(_node(row["subject"]), set()).add(_node(row["property"]))
+    for word, members in groups.items():
+        shared = set.intersection(*members.values())
+        if len(members) >= LEAST_NAMESAKES and shared:
+            counts: defaultdict[NamedNode, int] = defaultdict(int)
+            for properties in members.values():
+                for iri in properties:
+                    counts[iri] += 1
+            rows = tuple(sorted(members, key=str))
+            yield KnownClass(
+                "name", word, word, len(rows), _most_frequent(list(counts.items())), rows
+            )
+
+
+# --- terms ------------------------------------------------------------------------------------
+
+
+def _labels(store: Store, iris: Iterable[str]) -> dict[str, str]:
+    """Return the labels of resources; the local name of one without label."""
+    wanted = sorted({iri for iri in iris if v.is_iri(iri)})
+    labels: dict[str, str] = {}
+    for row in select_rows(store, "retrieve/labels", {"items": [NamedNode(i) for i in wanted]}):
+        labels.setdefault(text_of(row["item"]), text_of(row["label"]))
+    return {iri: labels.get(iri) or v.local_words(iri) for iri in wanted}
+
+
+def _node(term: Term | None) -> NamedNode:
+    assert isinstance(term, NamedNode)
+    return term
+
+
+def _number(term: Term | None) -> int:
+    return int(text_of(term))
