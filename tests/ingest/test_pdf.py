@@ -307,6 +307,47 @@ def test_a_table_that_goes_on_keeps_the_names_of_its_columns(repeats_head: bool)
     assert document.pages[1].text.startswith("Item" if repeats_head else "Tent")
 
 
+ENTRIES = [("1 Origins", "3"), ("1.1 Boats and crews", "4"), ("2 Results", "12"), ("Annex", "45")]
+
+
+@pytest.mark.parametrize("dots", [". . . . . . . . . . .", "................", "·········"])
+@pytest.mark.parametrize("apart", [True, False])
+def test_a_table_of_contents_is_no_table_of_data(dots: str, apart: bool) -> None:
+    drawn = [Text(60, 760, "Contents")]
+    for k, (title, number) in enumerate(ENTRIES):
+        y = 730 - 14 * k
+        drawn += [Text(60, y, title if apart else f"{title} {dots}"), Text(400, y, number)]
+        drawn += [Text(220, y, dots)] * apart
+    (page,) = read(PdfPage(drawn)).pages
+    assert " | " not in page.text
+    kinds = [s.kind for s in segments(page.text, "application/pdf", page.blocks)]
+    assert kinds[-4:] == ["navigation"] * 4
+
+
+@pytest.mark.parametrize(
+    ("rest", "goes_on"), [((330, "northern station"), True), ((60, "Boats"), False)]
+)
+def test_the_rest_of_a_cell_above_a_table_that_goes_on_parts_it_from_no_head(
+    rest: tuple[float, str], goes_on: bool
+) -> None:
+    first = PdfPage([*lines(60, 740, BODY).texts, *table_texts(690)])
+    second = PdfPage([Text(rest[0], 740, rest[1]), *table_texts(726, 1)])
+    document = read(first, second)
+    head = "Item: Sledge; Mass: 42 kg; Owner: Holm"
+    assert quotes(document.pages[1])[-1] == (head if goes_on else "Sledge; 42 kg; Holm")
+
+
+def test_a_table_of_figures_behind_dots_stays_a_table() -> None:
+    figures = [("Tents", "120"), ("Stoves", "31"), ("Sledges", "42"), ("Boats", "7")]
+    drawn = [
+        text
+        for k, (name, figure) in enumerate(figures)
+        for text in (Text(60, 730 - 14 * k, f"{name} ........"), Text(400, 730 - 14 * k, figure))
+    ]
+    (page,) = read(PdfPage(drawn)).pages
+    assert "Tents ........ | 120" in page.text
+
+
 def test_a_cell_of_several_lines_is_one_cell() -> None:
     drawn = [Text(x, 730 - 28 * k, cell) for x, cells in COLUMNS for k, cell in enumerate(cells)]
     (page,) = read(PdfPage([*drawn, Text(330, 690, "and company")])).pages

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -123,7 +124,17 @@ def read_record(graph: KnowledgeGraph, known: set[str]) -> dict[str, object]:
         "integrity": (integrity.ok, integrity.problems),
         "audits": audit_record(graph, session_audits()),
         "document": graph.audit("answers-on-document", documents[0].document).rows,
+        "verify": verify_copy(graph, sessions[-1].explain_id),
     }
+
+
+def verify_copy(graph: KnowledgeGraph, session: str) -> object:
+    """What ``verify`` says of a session; in a copy, for it adds a bundle to the record."""
+    with TemporaryDirectory() as place:
+        shutil.copytree(graph.root, Path(place) / "g")
+        with open_graph(Path(place) / "g") as copy:
+            verified = copy.verify(session)
+    return replace(verified, verification="", usage={}, notes=())  # of what has changed since
 
 
 def known_documents(graph: KnowledgeGraph) -> set[str]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -33,7 +34,11 @@ class _Index(Command):
 
 @command("index", cls=_Index)
 @click.argument("paths", metavar="PATH...", nargs=-1)
-@click.option("--estimate", is_flag=True, help="Print the expected cost, and do nothing else.")
+@click.option(
+    "--estimate",
+    is_flag=True,
+    help="Print the expected cost (of --reread with that), and do nothing else.",
+)
 @click.option("--reinstate", is_flag=True, help="Include retracted documents again.")
 @click.option(
     "--reread",
@@ -146,21 +151,23 @@ def index(paths: tuple[str, ...], **options: Any) -> None:
     Examples:
       tgraph index docs/ --root my-graph
       tgraph index docs/ --estimate --model gpt-4.1-mini
+      tgraph index --reread --estimate
       tgraph index docs/ --watch --prune
       tgraph index docs/ --executor dask://10.0.0.7:8786
       curl -s https://example.org/a.txt | tgraph index -
     """
-    ways = {
-        "estimate": _print_estimate,
-        "watch": _watch_folders,
-        "reread": _reread_documents,
+    ways: dict[tuple[str, ...], Callable[[Sequence[str], dict[str, Any]], None]] = {
+        (): _run_index,
+        ("estimate",): _print_estimate,
+        ("watch",): _watch_folders,
+        ("reread",): _reread_documents,
+        ("estimate", "reread"): partial(_print_estimate, reread=True),
     }
-    chosen = [way for way in ways if options.pop(way)]
-    if not paths and chosen != ["reread"]:
+    chosen = tuple(way for way in ("estimate", "watch", "reread") if options.pop(way))
+    if not paths and "reread" not in chosen:
         raise UsageError("Name the files or folders to index.", "tgraph index PATH...")
-    if len(chosen) > 1:
+    if (run := ways.get(chosen)) is None:
         raise UsageError(f"{' and '.join(f'--{way}' for way in chosen)} exclude each other.")
-    run = ways[chosen[0]] if chosen else _run_index
     run(paths, options)
 
 
@@ -395,16 +402,17 @@ def _community_text(report: IndexReport) -> str:
     return f"{text} ({alone} alone)" if report.isolated else text
 
 
-def _print_estimate(paths: Sequence[str], options: dict[str, Any]) -> None:
-    """Print expected indexing costs, before spending anything."""
-    from tgraph.engine.index.cost_estimate import estimate_index
+def _print_estimate(paths: Sequence[str], options: dict[str, Any], *, reread: bool = False) -> None:
+    """Print expected costs of indexing, or of reading anew, before spending anything."""
+    from tgraph.engine.index.cost_estimate import estimate_index, estimate_reread
 
     as_json = options.pop("as_json")
     options.pop("quiet")
     prices = options["price_in"], options["price_out"]
     _pop_run_flags(options)
-    estimate = estimate_index(
-        find_root(create=True),
+    estimate_costs = estimate_reread if reread else estimate_index
+    estimate = estimate_costs(
+        find_root(create=not reread),
         paths,
         {**settings_of(options), "collection": common_option("collection")},
         prices,

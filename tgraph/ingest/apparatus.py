@@ -37,7 +37,7 @@ _SIGNS = (
     re.compile(r"\b(?:Press|Verlag|Publishers?|Proceedings|Proc\.|Journal|Univ\.|Books)\b"),
     re.compile(r"^\^|[\"“][^\"”]{8,200}[.,]?[\"”]"),
 )
-_CONTENTS = re.compile(r"(?<!\.)(?<!\. )(?:\. ?){4,}+[\divxlc]{1,6}$")
+_CONTENTS = re.compile(r"(?:(?<!\.)(?<!\. )(?:\. ?){4,}+|(?:· ?){4,}+|(?:… ?){2,}+)[\divxlc]{1,6}$")
 _LICENCE = re.compile(
     r"(?i)permission is hereby granted|without (?:any )?warrant(?:y|ies)|redistribution and use in"
     r"|all rights reserved|licensed under the (?:terms|apache|mit|bsd|gnu|creative)"

@@ -368,10 +368,10 @@ def _send_items(
     """Send items in batches, each with its time; raise ``IngestError`` beyond the job's bytes."""
     pending: list[bytes] = []
     total = size = 0
-    write = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+    from pydantic_core import to_json
+
     for item in items:
-        value = asdict(item) if is_dataclass(item) and not isinstance(item, type) else item
-        written = write(value).encode()
+        written = to_json(item, inf_nan_mode="constants")
         total += len(written) + 3
         if total > job["most"]:
             raise IngestError(

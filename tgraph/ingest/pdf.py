@@ -273,7 +273,8 @@ class _PageWriter:
                 reading.left_out[self._number] += joined
             elif block.kind not in ("note", "mark"):
                 self.open_table = None
-            before = None
+            if block.table is not None or not (before and before.holds_rest(block.lines)):
+                before = None
             self._add_block(block)
         self._add_running(running, at_top=False)
         page = self._builder.page(self._number)

@@ -5,13 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
+from itertools import pairwise
 
 from tgraph.ingest.blocks import PageBuilder
 from tgraph.ingest.pdf_blocks import join_lines
-from tgraph.ingest.pdf_layout import TableGrid
+from tgraph.ingest.pdf_layout import Line, TableGrid
 
 _FIGURE = re.compile(r"\d")
 _VALUE = re.compile(r"\W{0,3}\d[\d\s.,:/%-]*(?:[^\W\d_]{0,4}\W?)?$")
+
+_ENTRY = re.compile(r"(?:(?:[.·] ?){4,}|(?:… ?){2,})([\divxlc]{1,6})$")
+"""The end of an entry of a table of contents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,11 @@ class OpenTable:
         return len(grid.edges) == len(self.edges) and all(
             abs(a - b) < 8 for a, b in zip(grid.edges, self.edges, strict=True)
         )
+
+    def holds_rest(self, lines: Sequence[Line]) -> bool:
+        """Return whether lines above a table on the next page are the rest of a cell: they stand in
+        a column behind the first."""
+        return bool(self.edges) and all(line.left > self.edges[0] for line in lines)
 
 
 def add_table(
@@ -44,6 +53,10 @@ def add_table(
         for row in rows:
             _add_field(builder, row)
         return OpenTable((), grid.edges), joined
+    if _are_contents(rows):
+        for row in rows:
+            builder.add_paragraph(" ".join(filter(None, row)))
+        return OpenTable((), grid.edges), joined
     table = builder.open_table()
     has_head = _has_head(grid, rows)
     head = tuple(rows[0]) if has_head else ()
@@ -58,6 +71,14 @@ def add_table(
 def _are_fields(rows: Sequence[Sequence[str]]) -> bool:
     """Return whether rows are names with a colon and their values."""
     return len(rows[0]) == 2 and all(row[0].endswith((":", "：")) for row in rows if row[0])
+
+
+def _are_contents(rows: Sequence[Sequence[str]]) -> bool:
+    """Return whether rows are a table of contents: most end in dots and a page, which only rise."""
+    entries = [_ENTRY.search(" ".join(filter(None, row))) for row in rows]
+    pages = [int(entry[1]) for entry in entries if entry and entry[1].isdecimal()]
+    is_most = sum(map(bool, entries)) > 0.6 * len(rows)
+    return is_most and all(before <= page for before, page in pairwise(pages))
 
 
 def _add_field(builder: PageBuilder, row: Sequence[str]) -> None:

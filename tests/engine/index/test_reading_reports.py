@@ -100,6 +100,12 @@ def test_documents_of_an_earlier_reading_are_named_and_read_anew_on_demand(
     assert "tgraph index --reread" in " ".join(run("doctor").stdout.split())
     assert json.loads(run("index", "mill.txt", "--json").stdout)["unchanged"] == ["mill.txt"]
     assert json.loads(run("index", "--reread", "elsewhere", "--json").stdout)["indexed"] == []
+    model = ("--model", "gpt-4o-mini", "--base-url", "http://127.0.0.1:9")
+    estimate = json.loads(run("index", "--reread", "--estimate", "--json", *model).stdout)
+    assert (estimate["documents"], estimate["chunks"], estimate["failed"]) == (1, 1, [])
+    assert min(estimate["text_tokens"], estimate["calls"], estimate["input_tokens"]) > 0
+    elsewhere = run("index", "--reread", "--estimate", "elsewhere").stdout
+    assert "Documents:  0 new or changed" in elsewhere
     assert json.loads(run("index", "--reread", "--json").stdout)["indexed"] == ["mill.txt"]
     with tgraph.open("g") as graph:
         assert graph.documents.read_text("mill.txt").startswith("# The mill")

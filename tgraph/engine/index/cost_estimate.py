@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from tgraph import vocabulary as v
-from tgraph.engine.index.document_ingest import file_limits
+from tgraph.engine.index.document_ingest import choose_stale_readings, file_limits, load_anew
 from tgraph.engine.index.extraction import chunks_of
-from tgraph.errors import IngestError
+from tgraph.errors import IngestError, StoreError
 from tgraph.index.sources import source_value
 from tgraph.ingest.files import SourceFile, Unread, discover_files, load
 from tgraph.ingest.parser_process import closing_parser
+from tgraph.librarian import Librarian
+from tgraph.model import Document
 from tgraph.models.prompts import load_prompt
 from tgraph.models.tokens import count_tokens
 from tgraph.settings import Settings, load_settings
@@ -100,31 +103,81 @@ def estimate_index(
 
     Chunks with cached replies are counted too, so the estimate is an upper bound."""
     settings = load_settings(root, overrides)
+    counts = _ReadingCounts(settings)
     snapshot = _open_snapshot(root, settings.collection)
     with closing(snapshot) if snapshot else nullcontext(), closing_parser():
-        return _estimate_costs(snapshot.store if snapshot else None, paths, settings, prices)
+        store = snapshot.store if snapshot else None
+        for file in discover_files(list(paths), follow_links=settings.ingest.follow_links):
+            if not isinstance(file, Unread):
+                counts.count_document(file.name, partial(_read_new_file, store, file, settings))
+            elif not file.skipped:
+                counts.failed.append((file.name, file.reason))
+    return counts.estimate(prices)
+
+
+def estimate_reread(
+    root: Path | None,
+    paths: Sequence[str],
+    overrides: Mapping[str, Any] | None = None,
+    prices: Prices = (None, None),
+) -> Estimate:
+    """Estimate ``reread`` costs: of documents that an earlier version read otherwise, all or those
+    at or below the paths, each once, whatever copies it has."""
+    settings = load_settings(root, overrides)
+    counts = _ReadingCounts(settings)
+    snapshot = _open_snapshot(root, settings.collection)
+    if snapshot is None:
+        return counts.estimate(prices)
+    assert root is not None
+    librarian = Librarian(GraphFolder.open(root).collection(settings.collection).librarian)
+    limits = file_limits(settings)
+    with closing(snapshot), closing_parser():
+        stale = choose_stale_readings(snapshot.store, paths)
+        for reading in {each.document: each for each in stale}.values():
+            counts.count_document(
+                reading.path, partial(_reread, snapshot.store, librarian, reading, limits)
+            )
+    return counts.estimate(prices)
+
+
+def _reread(*arguments: Any) -> Document:
+    return load_anew(*arguments)[0]
+
+
+class _ReadingCounts:
+    """Token counts of the chunks of documents that would be read."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.failed: list[tuple[str, str]] = []
+        self._settings = settings
+        self._document_sizes: list[list[int]] = []
+        self._unchanged = 0
+
+    def count_document(self, name: str, read: Callable[[], Document | None]) -> None:
+        """Count a document; what ``read`` gives no document for is unchanged."""
+        try:
+            document = read()
+        except (IngestError, StoreError) as error:
+            self.failed.append((name, str(error)))
+            return
+        if document is None:
+            self._unchanged += 1
+        else:
+            self._document_sizes.append(_chunk_sizes(document, self._settings))
+
+    def estimate(self, prices: Prices) -> Estimate:
+        return _estimate_costs(
+            self._document_sizes, self._unchanged, tuple(self.failed), self._settings, prices
+        )
 
 
 def _estimate_costs(
-    store: Store | None, paths: Sequence[str], settings: Settings, prices: Prices
+    document_sizes: Sequence[Sequence[int]],
+    unchanged: int,
+    failed: tuple[tuple[str, str], ...],
+    settings: Settings,
+    prices: Prices,
 ) -> Estimate:
-    document_sizes: list[list[int]] = []
-    failed: list[tuple[str, str]] = []
-    unchanged = 0
-    for file in discover_files(list(paths), follow_links=settings.ingest.follow_links):
-        if isinstance(file, Unread):
-            if not file.skipped:
-                failed.append((file.name, file.reason))
-            continue
-        try:
-            sizes = _chunk_sizes(store, file, settings)
-        except IngestError as error:
-            failed.append((file.name, str(error)))
-            continue
-        if sizes is None:
-            unchanged += 1
-        else:
-            document_sizes.append(sizes)
     chunks = [size for sizes in document_sizes for size in sizes]
     derived = _derived_costs(sum(chunks), settings)
     calls, tokens_in, tokens_out = _add_costs(_count_costs(document_sizes, settings), derived)
@@ -133,7 +186,7 @@ def _estimate_costs(
         model=model,
         documents=len(document_sizes),
         unchanged=unchanged,
-        failed=tuple(failed),
+        failed=failed,
         chunks=len(chunks),
         text_tokens=sum(chunks),
         calls=calls,
@@ -144,16 +197,21 @@ def _estimate_costs(
     )
 
 
-def _chunk_sizes(store: Store | None, file: SourceFile, settings: Settings) -> list[int] | None:
-    """Return token counts of a file's chunks; None for content that the graph has, under
-    whatever path: it is not read again."""
+def _read_new_file(store: Store | None, file: SourceFile, settings: Settings) -> Document | None:
+    """Return a file's document; None for content that the graph has, under whatever path: it is
+    not read again."""
     limits = file_limits(settings)
     content = file.read(limits)
     document = v.document_iri(sha256(content).hexdigest())
     if store is not None and source_value(store, document, v.tg("contentHash")) is not None:
         return None
+    return load(content, file.name, limits)
+
+
+def _chunk_sizes(document: Document, settings: Settings) -> list[int]:
+    """Return token counts of a document's chunks."""
     encoding = settings.chunk.encoding
-    chunks = chunks_of(load(content, file.name, limits), settings.chunk)
+    chunks = chunks_of(document, settings.chunk)
     before = count_tokens(chunks[0].preface, encoding) if chunks and chunks[0].preface else 0
     return [item.tokens + before for item in chunks]
 

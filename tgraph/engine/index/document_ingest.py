@@ -35,6 +35,7 @@ from tgraph.ingest.blocks import pack_layout
 from tgraph.ingest.document_dates import read_document_date
 from tgraph.ingest.files import FoundFile, SourceFile, Unread, load, reading_version
 from tgraph.ingest.parser_process import closing_parser
+from tgraph.librarian import Librarian
 from tgraph.model import Document
 from tgraph.record.sources import accession_quads, document_quads
 from tgraph.settings import Settings
@@ -212,9 +213,7 @@ def reread_documents(context: IndexContext, paths: Sequence[str]) -> IngestedFil
     earlier one under its path: what was answered from the earlier text stays exact."""
     store, intakes = context.copy.store, IngestedFiles()
     limits = file_limits(context.settings)
-    stale = find_stale_readings(store)
-    chosen = {s.document for s in stale if not paths or _is_below(s.path, paths)}
-    stale = [reading for reading in stale if reading.document in chosen]
+    stale = choose_stale_readings(store, paths)
     with closing_parser():
         for number, reading in enumerate(stale):
             context.report_progress("Reading", number, len(stale), reading.path)
@@ -229,6 +228,24 @@ def reread_documents(context: IndexContext, paths: Sequence[str]) -> IngestedFil
     return intakes
 
 
+def choose_stale_readings(store: Store, paths: Sequence[str]) -> list[StaleReading]:
+    """Return what ``reread_documents`` reads anew."""
+    stale = find_stale_readings(store)
+    chosen = {s.document for s in stale if not paths or _is_below(s.path, paths)}
+    return [reading for reading in stale if reading.document in chosen]
+
+
+def load_anew(
+    store: Store, librarian: Librarian, reading: StaleReading, limits: FileLimits
+) -> tuple[Document, bytes]:
+    """Return the document that the kept bytes give today, with these."""
+    key = text_value(store, reading.document, v.tg("contentHash"))
+    content = librarian.read_content(key)
+    document = load(content, reading.path, limits)
+    digest = v.reread_digest(key, reading_version(document.media_type))
+    return replace(document, sha256=digest), content
+
+
 def _is_below(path: str, places: Sequence[str]) -> bool:
     here = Path(path).resolve()
     return any(here.is_relative_to(Path(place).resolve()) for place in places)
@@ -238,10 +255,7 @@ def _reread_document(
     context: IndexContext, reading: StaleReading, limits: FileLimits
 ) -> IngestedFile:
     store = context.copy.store
-    key = text_value(store, reading.document, v.tg("contentHash"))
-    content = context.librarian.read_content(key)
-    document = load(content, reading.path, limits)
-    document = replace(document, sha256=v.reread_digest(key, reading_version(document.media_type)))
+    document, content = load_anew(store, context.librarian, reading, limits)
     accession = v.accession_iri(reading.path, document.sha256, reading.accession)
     is_known = source_value(store, document.iri, v.tg("contentHash")) is not None  # of a copy
     return IngestedFile(
