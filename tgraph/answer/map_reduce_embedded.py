@@ -151,6 +151,10 @@ class EmbeddedMapper:
             if len(told) == self.THEMES_OF_SUMMARY:
                 break
         told.sort(key=lambda each: -len(each[0].documents))
+        room = EmbeddedReducer.MOST - len(told)
+        for n, (theme, sentences) in enumerate(told):
+            told[n] = theme, sentences[: 1 + max(0, room)]
+            room -= len(told[n][1]) - 1
         return [
             (theme, _scale_scores(sentences, 1 - self.STEP * n))
             for n, (theme, sentences) in enumerate(told, 1)
@@ -221,13 +225,14 @@ def _rank_by_theme(theme: Theme, score: float) -> Theme:
 
 
 def _choose_summing_up(theme: Theme, context: Context) -> list[RatedExtract]:
-    """Return the sentences that sum up a theme best, one of a document, two at most."""
+    """Return the sentences that sum up a theme best, one of a document, two at most.
+
+    Those of documents that tell most of the theme come first."""
     counted = EmbeddedMapper.TERMS_OF_THEME
     rated = [
         (
             worth
             * (1 - counted + counted * theme_closeness(theme.terms, extract))
-            * _theme_weight(extract, theme)
             * rate_summing_up(extract, theme),
             why,
             extract,
@@ -237,7 +242,9 @@ def _choose_summing_up(theme: Theme, context: Context) -> list[RatedExtract]:
     ]
     most = max(1, min(EmbeddedMapper.OF_THEME - 1, len(theme.own)))
     chosen: list[RatedExtract] = []
-    for entry in sorted(rated, key=_sort_key):
+    for entry in sorted(
+        rated, key=lambda each: (each[2].evidence.document not in theme.own, _sort_key(each))
+    ):
         documents = {extract.evidence.document for _, _, extract in chosen}
         if entry[2].evidence.document not in documents and not is_repeated(entry[2], context):
             chosen.append(entry)
@@ -279,7 +286,7 @@ def _arrange_points(
     """Return points with their report IRIs: an overview, then each theme followed by its
     sentences.
 
-    Overview and theme headings are omitted if only one theme exists."""
+    Overview and theme headings are omitted if only one theme exists, unless asked about the whole."""
     points: list[tuple[MappedPoint, str]] = []
     total = len({extract.evidence.document for extract in everything}) if as_summary else None
     headed = len(told) > 1 or (whole and as_summary)
