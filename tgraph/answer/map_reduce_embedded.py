@@ -19,6 +19,7 @@ from tgraph.answer.themes import (
     SUMMARY,
     RatedExtract,
     Theme,
+    is_repeated,
     overview_point,
     rate_summing_up,
     reads_well,
@@ -27,7 +28,6 @@ from tgraph.answer.themes import (
     theme_closeness,
     theme_point,
     themes_of,
-    without_repeated,
 )
 from tgraph.index.sources import document_titles, section_headings
 from tgraph.model import Agent, Candidate, CommunityReport, Item, Selected, Selection
@@ -60,6 +60,9 @@ class EmbeddedMapper:
     """Sentences of one theme, and if the question is about the whole one less."""
 
     THEMES, THEMES_OF_SUMMARY = 8, 12
+
+    SHARED = 3
+    """Documents of a theme in a summary of which no document tells most."""
 
     (LEAST,) = load_weights("answer")
     BESIDE = 0.4
@@ -111,7 +114,6 @@ class EmbeddedMapper:
         whole, as_summary = not question_words.weights, context.wording >= THIRD_WORDING
         if whole:
             extracts = without_asides(everything)
-            extracts = without_repeated(extracts) if as_summary else extracts
         rated = _distinct_sentences(
             self._score_sentences(question_words, extracts, weights, context)
         )
@@ -122,20 +124,41 @@ class EmbeddedMapper:
         sections = context.read_once("headings", lambda: section_headings(context.store))
         headings = {*titles.values(), *sections}
         themes = themes_of(rated, extracts, reports, titles, headings)
-        themes = themes[: self.THEMES_OF_SUMMARY if whole and as_summary else self.THEMES]
-        if whole:
-            rank = _rank_as_summary if as_summary else _rank_by_theme
-            themes = [rank(theme, 1 - self.STEP * n) for n, theme in enumerate(themes, 1)]
-        of_theme = self.OF_THEME - whole
-        themed_sentences = [
-            (theme, _spread_over_documents(theme.sentences, of_theme))
-            if not (whole and as_summary)
-            else (theme, _spread_over_documents(theme.sentences, min(of_theme, len(theme.own))))
-            for theme in themes
-        ]
+        themed_sentences = self._sum_up(themes, context) if whole and as_summary else []
+        if not themed_sentences:
+            themes = themes[: self.THEMES]
+            if whole:
+                themes = [_rank_by_theme(t, 1 - self.STEP * n) for n, t in enumerate(themes, 1)]
+            of_theme = self.OF_THEME - whole
+            themed_sentences = [
+                (theme, _spread_over_documents(theme.sentences, of_theme)) for theme in themes
+            ]
         points = _arrange_points(themed_sentences, extracts, whole=whole, as_summary=as_summary)
         omitted_count = len(everything) - sum(len(sentences) for _, sentences in themed_sentences)
         return _by_batch(points, batches, omitted_count)
+
+    def _sum_up(
+        self, themes: Sequence[Theme], context: Context
+    ) -> list[tuple[Theme, list[RatedExtract]]]:
+        """Return the themes of a summary, those of most documents first, each with sentences that
+        sum it up; a theme without such a sentence is left out."""
+        told: list[tuple[Theme, list[RatedExtract]]] = []
+        for theme in themes:
+            if not theme.own and len(theme.documents) < self.SHARED:
+                continue
+            if sentences := _choose_summing_up(theme, context):
+                told.append((theme, sentences))
+            if len(told) == self.THEMES_OF_SUMMARY:
+                break
+        told.sort(key=lambda each: -len(each[0].documents))
+        room = EmbeddedReducer.MOST - len(told)
+        for n, (theme, sentences) in enumerate(told):
+            told[n] = theme, sentences[: 1 + max(0, room)]
+            room -= len(told[n][1]) - 1
+        return [
+            (theme, _scale_scores(sentences, 1 - self.STEP * n))
+            for n, (theme, sentences) in enumerate(told, 1)
+        ]
 
     def _score_sentences(
         self,
@@ -201,24 +224,39 @@ def _rank_by_theme(theme: Theme, score: float) -> Theme:
     return replace(theme, sentences=tuple(sorted(scaled, key=_sort_key)))
 
 
-def _rank_as_summary(theme: Theme, score: float) -> Theme:
-    """Return the theme, its sentences rated by how well they sum it up, at most ``score``."""
+def _choose_summing_up(theme: Theme, context: Context) -> list[RatedExtract]:
+    """Return the sentences that sum up a theme best, one of a document, two at most.
+
+    Those of documents that tell most of the theme come first."""
     counted = EmbeddedMapper.TERMS_OF_THEME
-    telling = [entry for entry in theme.sentences if sums_up(entry[2])] or theme.sentences
     rated = [
         (
             worth
             * (1 - counted + counted * theme_closeness(theme.terms, extract))
-            * _theme_weight(extract, theme)
             * rate_summing_up(extract, theme),
             why,
             extract,
         )
-        for worth, why, extract in telling
+        for worth, why, extract in theme.sentences
+        if sums_up(extract)
     ]
-    top = max((worth for worth, *_ in rated), default=0.0) or 1.0
-    scaled = [(round(score * worth / top, 6), why, extract) for worth, why, extract in rated]
-    return replace(theme, sentences=tuple(sorted(scaled, key=_sort_key)))
+    most = max(1, min(EmbeddedMapper.OF_THEME - 1, len(theme.own)))
+    chosen: list[RatedExtract] = []
+    for entry in sorted(
+        rated, key=lambda each: (each[2].evidence.document not in theme.own, _sort_key(each))
+    ):
+        documents = {extract.evidence.document for _, _, extract in chosen}
+        if entry[2].evidence.document not in documents and not is_repeated(entry[2], context):
+            chosen.append(entry)
+        if len(chosen) == most:
+            break
+    return chosen
+
+
+def _scale_scores(rated: Sequence[RatedExtract], best: float) -> list[RatedExtract]:
+    """Return the sentences with scores in proportion, the first with the ``best`` score."""
+    top = rated[0][0] or 1.0
+    return [(round(best * worth / top, 6), why, extract) for worth, why, extract in rated]
 
 
 def _theme_weight(extract: Extract, theme: Theme) -> float:
@@ -248,19 +286,20 @@ def _arrange_points(
     """Return points with their report IRIs: an overview, then each theme followed by its
     sentences.
 
-    Overview and theme headings are omitted if only one theme exists."""
+    Overview and theme headings are omitted if only one theme exists, unless asked about the whole."""
     points: list[tuple[MappedPoint, str]] = []
     total = len({extract.evidence.document for extract in everything}) if as_summary else None
+    headed = len(told) > 1 or (whole and as_summary)
     for theme, sentences in told:
         quoted = [extract for _, _, extract in sentences]
-        if len(told) > 1:
+        if headed:
             point = theme_point(theme, quoted, sentences[0][0], total)
             points.append((point, quoted[0].report.iri))
         points += [
             (MappedPoint(e.text, score, (e.part,), (e.evidence,), why), e.report.iri)
             for score, why, e in sentences
         ]
-    if len(told) > 1:
+    if headed and told:
         themes = [theme for theme, _ in told]
         describe = summary_point if as_summary else overview_point
         overview = describe(themes, everything, whole=whole)

@@ -12,12 +12,15 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tgraph.answer.map_reduce import MappedPoint
+from tgraph.index.sources import document_of_chunk
 from tgraph.rendering import format_count
+from tgraph.retrieve.base import Context
 from tgraph.retrieve.reasons import COUNTS
 from tgraph.retrieve.reports import Reports
 from tgraph.retrieve.text.distinctive_terms import SMALL, distinctive_terms
 from tgraph.retrieve.text.lexical import terms
 from tgraph.retrieve.text.report_sentences import Extract
+from tgraph.retrieve.text.word_similarity import words_of_chunks
 
 SUMMARY = "Summary: "
 """How the sentence begins that says what there is in all."""
@@ -32,11 +35,12 @@ LISTED = 4
 """Commas of a sentence that may list names."""
 CAPITALS = 0.35
 """The share of words with a capital letter of a sentence that lists names."""
-REPEATED = 3
-"""Documents in which a sentence stands word for word that is no text of theirs."""
+NEAREST, REPEATED = 20, 3
+"""Chunks in which a sentence is looked for again, and documents in which it stands word for word if
+it is no text of their own."""
 OPENS, ADDRESSES, LENGTHY, SUBJECT = 0.5, 0.6, 0.7, 1.5
-"""What a sentence counts that takes up the one before, that speaks to its reader, that is long, and
-that begins with what its theme or document is about."""
+"""What a sentence counts that begins beside its subject, that speaks to its reader, that is long,
+and that begins with what its theme or document is about."""
 SHORT, LONG = 7, 40
 """Words of a sentence that says little, and of one that says too much."""
 BEGINNING = 6
@@ -60,15 +64,19 @@ _HALF = re.compile(r"[*`|\]\[]")
 """What is left of mark-up of which the sentence has only a part."""
 _VERBAL = re.compile(r"[a-z]+(?:ing|ed)|get \w+")
 """A term in small letters that is no noun."""
-_OPENING = re.compile(
+_TAKING_UP = re.compile(
     r"(?:however|alternatively|instead|also|additionally|furthermore|moreover|similarly|otherwise"
-    r"|finally|next|first|second|third|then|therefore|thus|hence|here|note|sometimes|again|still"
+    r"|finally|next|first|second|third|then|therefore|thus|hence|here|note|again|still|see"
     r"|for (?:example|instance)|as (?:such|a result|above|below)|in (?:addition|this|these|that)"
-    r"|on the other hand|of course|after (?:this|that)|to|if|once|see|such|both|like|unlike"
-    r"|compared|due to|because|although|while)\b",
+    r"|on the other hand|of course|after (?:this|that))\b",
     re.IGNORECASE,
 )
-"""How a sentence begins that takes up what was said, or says what to do."""
+"""How a sentence begins that takes up what was said."""
+_OPENING = re.compile(
+    r"(?:sometimes|to|if|once|such|both|like|unlike|compared|due to|because|although|while)\b",
+    re.IGNORECASE,
+)
+"""How a sentence begins that says something beside its subject first."""
 _ADDRESSING = re.compile(r"\b(?:you|your|yours|let['’]s|please|try our|click)\b", re.IGNORECASE)
 _DEFINING = re.compile(
     r"(?:[Tt]he |[Aa]n? )?\W{0,3}((?:[\w'’-]+ ){0,3}[\w'’-]+?)\W{0,3} (?:is|are|was|were|means)\b"
@@ -93,20 +101,22 @@ class Theme:
     titles: tuple[str, ...]
     telling: tuple[Extract, ...]
 
-    def describe(self, total: int) -> str:
-        """Return what the theme is about, and how many of all documents carry the theme."""
-        topic, titles = self.topic, [title for title in self.titles if title != self.topic]
+    def describe(self, quoted: Sequence[Extract], total: int) -> str:
+        """Return what the theme is about, in words of its quoted sentences where these have them,
+        and how many of all documents carry the theme."""
+        topic = self._name_topic(quoted)
+        titles = [title for title in self.titles if title != topic]
         carried = f"{len(self.documents):,} of {format_count(total, 'document')}"
         leading = f", above all “{'”, “'.join(titles)}”" if titles else ""
         return f"{topic[:1].upper()}{topic[1:]}: {carried}{leading}"
 
-    @property
-    def topic(self) -> str:
-        """The title of the one document that tells most of the theme, or else the first terms."""
+    def _name_topic(self, quoted: Sequence[Extract]) -> str:
+        """Return the title of the one document that tells most of the theme, or else its terms."""
         if len(self.own) == 1 and self.titles:
             return self.titles[0]
         nouns = [term for term in self.terms if not _VERBAL.fullmatch(term)] or list(self.terms)
-        return " and ".join(nouns[:TOPIC])
+        said = frozenset().union(*(extract.said for extract in quoted))
+        return " and ".join([n for n in nouns if said.issuperset(terms(n))][:TOPIC] or nouns[:1])
 
     @property
     def label(self) -> str:
@@ -273,7 +283,7 @@ def sums_up(extract: Extract) -> bool:
     written = text.split()
     capitals = sum(word[:1].isupper() for word in written)
     lists = text.count(",") >= LISTED and capitals >= CAPITALS * len(written)
-    return reads_well(extract) and not lists
+    return reads_well(extract) and not lists and not _TAKING_UP.match(text.lstrip('"“*_'))
 
 
 def rate_summing_up(extract: Extract, theme: Theme) -> float:
@@ -289,13 +299,14 @@ def rate_summing_up(extract: Extract, theme: Theme) -> float:
     return rating * (SUBJECT if begins else 1.0)
 
 
-def without_repeated(extracts: Sequence[Extract]) -> list[Extract]:
-    """Drop sentences that several documents have word for word, such as notices."""
-    documents: defaultdict[str, set[str]] = defaultdict(set)
-    for extract in extracts:
-        documents[extract.text].add(extract.evidence.document)
-    own = [extract for extract in extracts if len(documents[extract.text]) < REPEATED]
-    return own or list(extracts)
+def is_repeated(extract: Extract, context: Context) -> bool:
+    """Return whether several documents have a sentence word for word, as they have notices."""
+    index = words_of_chunks(context)
+    documents: set[str] = set()
+    for chunk, _ in index.search(extract.text, NEAREST):
+        if extract.text in " ".join(context.texts.of_chunk(chunk).split()):
+            documents.add(document_of_chunk(chunk))
+    return len(documents) >= REPEATED
 
 
 def theme_closeness(theme_terms: Sequence[str], extract: Extract) -> float:
@@ -322,7 +333,7 @@ def theme_point(
     """Return a theme as a point, drawn from reports of its quoted or telling sentences.
 
     ``total`` counts all documents; None for the label before the third wording."""
-    text = theme.label if total is None else theme.describe(total)
+    text = theme.label if total is None else theme.describe(quoted, total)
     return _count_point(text, score, (*quoted, *theme.telling))
 
 

@@ -14,6 +14,7 @@ from tests.support.small_reader import NONE, small_reader
 from tgraph.engine.components import Components
 from tgraph.explain.audit.shacl import check_shapes
 from tgraph.models.reader import OnnxReader
+from tgraph.retrieve.text.coordination import split_apart
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel
 
@@ -191,3 +192,30 @@ def test_with_a_model_the_model_reads_what_is_retrieved(home):
     with opened(home, ScriptedModel()) as graph:
         answer = graph.ask("Was Alba released before Nora?", "ppr", history=[])
         assert not graph.trace(answer.session).step_answers
+
+
+@pytest.mark.parametrize(
+    ("question", "parts"),
+    [
+        ("When were the Fram and the Nimrod built?", ["the Fram", "the Nimrod"]),
+        ("What is the climate of Paris and of Oslo like?", ["of Paris", "of Oslo"]),
+        ("Where was Amundsen born? And where did he die?", ["born", "did Amundsen die"]),
+        ("When did Amundsen and Scott meet?", []),
+        ("What is the distance between Paris and Oslo?", []),
+        ("I like ships. Where was the Fram built?", []),
+    ],
+)
+def test_what_is_asked_of_two_names_or_in_two_sentences_is_split(question, parts):
+    split = split_apart(question).parts
+    assert len(split) == len(parts)
+    assert all(part in step.text for part, step in zip(parts, split, strict=True))
+
+
+def test_each_of_two_names_is_answered_or_named_as_missing(home):
+    with opened(home) as graph:
+        answer = graph.ask("When were Ada Kern and Olaf Brun born?", history=[])
+        quoted = {cited.title for s in answer.sentences for cited in s.citations}
+        assert {"Ada Kern", "Olaf Brun"} <= quoted
+        assert graph.replay(answer.session).is_same
+        half = graph.ask("When were Ada Kern and Nils Dahl born?", history=[])
+        assert "Nothing found on: when was Nils Dahl born." in [n.text for n in half.notes]

@@ -38,7 +38,7 @@ from tgraph.retrieve.entity_matching import match_all
 from tgraph.retrieve.modes.registry import MODES
 from tgraph.retrieve.reasons import THIRD_WORDING
 from tgraph.retrieve.text.comparison import QuestionComparison, comparison_of
-from tgraph.retrieve.text.coordination import split_question
+from tgraph.retrieve.text.coordination import split_apart, split_question
 from tgraph.retrieve.text.decomposition import QuestionStep, decompose_question, without_article
 from tgraph.retrieve.text.document_questions import subject_for_documents
 from tgraph.version import __version__
@@ -50,12 +50,17 @@ TRIED = 2
 @dataclass(frozen=True, slots=True)
 class StepPlan:
     """Question steps of one sort: comparison, parts, chain, or a subject that each document is
-    asked about; false without steps."""
+    asked about; false without steps.
+
+    ``is_split_apart`` marks parts that ask in several sentences or of two names, ``joint`` is the
+    two names together."""
 
     subject: str = ""
     comparison: QuestionComparison | None = None
     parts: tuple[QuestionStep, ...] = ()
     chain: tuple[QuestionStep, ...] = ()
+    joint: str = ""
+    is_split_apart: bool = False
 
     def __bool__(self) -> bool:
         return bool(self.subject or self.comparison or self.parts or self.chain)
@@ -65,11 +70,15 @@ def plan_of(question: str, chained: bool) -> StepPlan:
     """Return question steps; ``chained`` asks for descriptions first."""
     if subject := subject_for_documents(question):
         return StepPlan(subject)
-    return _plan_of_earlier(question, chained)
+    plan = _plan_of_earlier(question, chained)
+    if not plan.comparison and not plan.parts and (split := split_apart(question)).parts:
+        return StepPlan(parts=split.parts, joint=split.joint, is_split_apart=True)
+    return plan
 
 
 def _plan_of_earlier(question: str, chained: bool) -> StepPlan:
-    """Return question steps as before the third wording: no document is asked by itself."""
+    """Return question steps as before the third wording: no document is asked by itself, and two
+    names are asked about together."""
     if comparison := comparison_of(question):
         return StepPlan(comparison=comparison)
     if parts := split_question(question):
@@ -89,7 +98,9 @@ class Stepwise(MethodAround):
     def gather(self, question: Question, context: Context, record: SessionRecord) -> Gathering:
         """As ``Method.gather``."""
         plan = self.plan
-        if plan.subject and record.wording < THIRD_WORDING:
+        new = plan.subject or plan.is_split_apart
+        one = plan.joint and _is_name(plan.joint, context)
+        if (new and record.wording < THIRD_WORDING) or one:
             chained = MODES[self.inner.mode].stepwise
             plan = _plan_of_earlier(question.text, chained)
             earlier = replace(self, plan=plan) if plan else self.inner

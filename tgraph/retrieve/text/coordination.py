@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from tgraph.resources import word_set
 from tgraph.retrieve.text.answer_type import TIMES
 from tgraph.retrieve.text.decomposition import LONGEST, MOST, QuestionStep
 from tgraph.retrieve.text.question_analysis import telling_words
@@ -25,6 +27,15 @@ _QUESTION_WORDS = frozenset(
 _ADVERBS = frozenset({"when", "where", "why", "how"})
 _GLANCE = re.compile(r"^\W*\w.*\band (?!the\b|an?\b)[a-z]", re.DOTALL)
 """What a question has that asks several things: an "and" before what is no name."""
+_SECOND = re.compile(r"\?\W+\w|\band (?:(?:of|in|for|by|at|to|from|on) )?(?:the )?[^\W\d_a-z]")
+"""What a question has that asks in two sentences, or of two names."""
+_LINKING = frozenset({"and", "but", "also", "then", "so"})
+_COLLECTIVE = word_set("questions", "collective")
+_TOGETHER = re.compile(
+    r"\b(?:between|both|together|each other|same|common|shared?|relat\w+|differ\w*|and also)\b",
+    re.IGNORECASE,
+)
+_SINGULAR = {"were": "was", "are": "is", "do": "does", "have": "has"}
 _RELATIVE = frozenset({"relcl", "acl"})
 _COMMON = frozenset({"NN", "NNS"})
 _SUBJECTS = frozenset({"nsubj", "nsubjpass"})
@@ -51,6 +62,32 @@ def split_question(question: str) -> tuple[QuestionStep, ...]:
         if len(parts := split(doc)) > 1:
             return parts[:MOST]
     return ()
+
+
+@dataclass(frozen=True, slots=True)
+class SplitQuestion:
+    """Parts of a question that asks the same of two names, or in several sentences; ``joint`` is
+    the two names together, which may be the name of one thing."""
+
+    parts: tuple[QuestionStep, ...] = ()
+    joint: str = ""
+
+
+@lru_cache(maxsize=256)
+def split_apart(question: str) -> SplitQuestion:
+    """Split a question in several sentences, or about two names, into separate questions.
+
+    "When were the Fram and the Nimrod built?" asks of each; what two do with each other ("When
+    did Scott and Amundsen meet?") is one question."""
+    text = " ".join(question.split())
+    if not _SECOND.search(text) or len(text.split()) > LONGEST:
+        return SplitQuestion()
+    from tgraph.extract.english.parser import analyse_texts
+
+    doc = analyse_texts([text])[0]
+    if len(parts := _split_sentences(doc)) > 1:
+        return SplitQuestion(parts[:MOST])
+    return _split_names(doc)
 
 
 def _build_part(text: str, words: str = "") -> QuestionStep:
@@ -131,6 +168,78 @@ def _referent_phrase(head: Token, clause: Span) -> str:
     if clause.doc[start].lower_ in _QUESTION_WORDS:
         return f"the {clause.doc[start + 1 : end].text}"
     return str(clause.doc[start : min(end, clause.end)].text)
+
+
+# --- sentences, and names of which the same is asked ---
+
+
+def _split_sentences(doc: Doc) -> tuple[QuestionStep, ...]:
+    """Split questions that follow each other; pronouns stand for what the first is about."""
+    ends = [token.i for token in doc if token.text == "?"]
+    spans = [doc[a:b] for a, b in zip((0, *(end + 1 for end in ends)), ends, strict=False)]
+    first = spans[0] if spans else doc[:0]
+    parts: list[QuestionStep] = []
+    for span in spans:
+        start = span.start
+        while start < span.end and (doc[start].is_punct or doc[start].lower_ in _LINKING):
+            start += 1
+        asks = any(token.lower_ in _QUESTION_WORDS for token in doc[start : start + 3])
+        if not asks or not telling_words(first.text):
+            return ()
+        text = doc[start : span.end].text
+        parts.append(_build_part(_resolve_pronoun(text, first) if parts else text, text))
+    return tuple(parts)
+
+
+def _split_names(doc: Doc) -> SplitQuestion:
+    """Ask of each of two coordinated names by itself."""
+    from tgraph.extract.english.parser import verb_lemma
+
+    head = next((token for token in doc if _is_name(token) and len(_coordinated(token)) == 1), None)
+    if head is None or _TOGETHER.search(doc.text) or doc[0].lower_ not in _QUESTION_WORDS:
+        return SplitQuestion()
+    other = _coordinated(head)[0]
+    verb = next((token for token in head.ancestors if token.tag_.startswith("VB")), head)
+    if verb_lemma(verb) in _COLLECTIVE or _describes(head):
+        return SplitQuestion()
+    start, end = head.left_edge.i, other.right_edge.i + 1
+    link = next(token.i for token in doc[head.i : end] if token.lower_ == "and")
+    if doc[link + 1].tag_ == "IN" and start and doc[start - 1].lower_ == doc[link + 1].lower_:
+        start -= 1
+    before, after = _agree(doc[:start], head), doc[end:].text_with_ws
+    parts = (f"{before} {doc[a:b].text} {after}" for a, b in ((start, link), (link + 1, end)))
+    return SplitQuestion(
+        tuple(_build_part(" ".join(part.split())) for part in parts), doc[start:end].text
+    )
+
+
+def _is_name(token: Token) -> bool:
+    return token.i > 0 and token.text[:1].isupper() and token.tag_.startswith("NN")
+
+
+def _coordinated(token: Token) -> list[Token]:
+    """Return the names that "and" joins to a name, also where a preposition is repeated."""
+    joined = _find_all_conjuncts(token)
+    if not joined and token.head.tag_ == "IN":
+        joined = [
+            child
+            for preposition in _find_all_conjuncts(token.head)
+            for child in preposition.children
+            if child.dep_ == "pobj"
+        ]
+    return [other for other in joined if _is_name(other)]
+
+
+def _find_all_conjuncts(token: Token) -> list[Token]:
+    joined = any(child.dep_ == "cc" and child.lower_ == "and" for child in token.children)
+    return [child for child in token.children if child.dep_ == "conj"] if joined else []
+
+
+def _agree(before: Span, head: Token) -> str:
+    """Return the words before a subject, their auxiliary in the singular."""
+    if head.dep_ not in _SUBJECTS:
+        return before.text
+    return " ".join(_SINGULAR.get(token.lower_, token.text) for token in before)
 
 
 # --- what is coordinated within one clause ---
