@@ -173,6 +173,20 @@ def test_it_is_computed_again_in_the_same_way(pumps: KnowledgeGraph):
         assert pumps.replay(answer.session).is_same
 
 
+def test_verification_runs_the_query_again(pumps: KnowledgeGraph):
+    answer = pumps.ask("Which pump is the heaviest?", "sparql", history=[])
+    verified = pumps.verify(answer.session)
+    assert verified.judge == "query-grammar"
+    assert {sentence.verdict for sentence in verified.sentences} == {"supported"}
+    assert len(verified.sentences) == 2
+
+
+def test_a_session_conforms_to_the_shapes(pumps: KnowledgeGraph):
+    pumps.ask("How many pumps are blue?", "sparql", history=[])
+    pumps.ask("How many pumps are there?", history=[])
+    assert pumps.audit("shacl").rows == ()
+
+
 def test_what_contradicts_itself_is_shown_and_not_added_up(tmp_path: Path):
     corpus = Corpus(tmp_path)
     corpus.index(

@@ -228,6 +228,12 @@ def _find_conflicts(query: Query, solutions: list[Solution]) -> list[Solution]:
     return [s for s in solutions if len(values[s.row, s.group]) > 1]
 
 
+def read_result(store: Store, sparql: str, bounds: Bounds = BOUNDS) -> list[Bindings]:
+    """Return the bindings of a query that is on record, without making its algebra."""
+    deadline = time.monotonic() + bounds.seconds
+    return list(_read_bindings(store, sparql, bounds, deadline))[: bounds.rows]
+
+
 def write_bindings(bindings: Sequence[Bindings]) -> str:
     """Return bindings as JSON, each term as N-Triples."""
     rows = [{name: str(term) for name, term in row.items()} for row in bindings[:MOST_RECORDED]]

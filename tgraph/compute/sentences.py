@@ -202,7 +202,8 @@ class _Writer:
         if not missing:
             return ""
         has = "has" if missing == 1 else "have"
-        return f" {missing:,} of the {known.members:,} {self._plural()} {has} no value of {path.last.name}."
+        of = f"{missing:,} of the {known.members:,} {self._plural()}"
+        return f" {of} {has} no value of {path.last.name}."
 
     def _extreme(self, query: Extreme) -> str:
         best = winners(self._computed)
