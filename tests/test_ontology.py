@@ -167,6 +167,7 @@ def store(tmp_path_factory) -> Iterator[OxigraphStore]:
         kg.documents.set_authority("*.md", 0.9, reason="An example.")
         (root / "people.ttl").write_text(PEOPLE)
         import_graph(kg, [root / "people.ttl"])
+        kg.ask("How many physicists met otto?", "sparql")
     reader = OnnxReader.of_folder(small_reader(root / "reader", {"Polonium": 5.0}))
     reading = Components(settings, root / "cache", embedder=HashingEmbedder(), reader=reader)
     with opened(reading) as kg:

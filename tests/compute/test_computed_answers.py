@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pyoxigraph import QuerySolutions
 
 from tests.support.corpora import Corpus, opened
 from tests.support.paths import EXAMPLES
 from tests.support.pumps import PUMPS_CSV, PUMPS_TTL
 from tgraph.engine.graph import KnowledgeGraph
+from tgraph.explain.audit.shacl import check_shapes
 from tgraph.extensions.interchange import import_graph
 
 
@@ -80,7 +82,7 @@ def test_a_question_over_a_table_is_computed(pumps: KnowledgeGraph, question: st
 
 OF_SHIPS = {
     "Which ship was built first?": "Nimrod was launched earliest of the 15 ships: 1866. 1 of the"
-    " 16 ships has no launched.",
+    " 16 ships has no value of launched.",
     "How many ships were British?": "7 of the 16 ships in “Ships” have the nationality British:",
     "How many expeditions were British?": "7 of the 16 ships in “Ships” have the nationality"
     " British; they name 5 different values of expedition: British Antarctic Expedition (3 times),",
@@ -151,15 +153,15 @@ def test_auto_takes_what_asks_for_a_computation_and_nothing_else(pumps: Knowledg
 
 def test_the_record_has_the_query_its_result_and_what_was_not_chosen(pumps: KnowledgeGraph):
     answer = pumps.ask("How many pumps does Norden make?", "sparql", history=[])
-    rows = list(
-        pumps.sparql(
-            "SELECT ?sparql ?algebra ?result (COUNT(?other) AS ?others) WHERE { GRAPH ?bundle {"
-            f" ?step dcterms:isPartOf <{answer.session}> ."
-            " ?query prov:wasGeneratedBy ?step ; tg:sparql ?sparql ; tg:algebra ?algebra ;"
-            " tg:result ?result . OPTIONAL { ?query tg:candidateQuery ?other } } }"
-            " GROUP BY ?sparql ?algebra ?result"
-        )
+    results = pumps.sparql(
+        "SELECT ?sparql ?algebra ?result (COUNT(?other) AS ?others) WHERE { GRAPH ?bundle {"
+        f" ?step dcterms:isPartOf <{answer.session}> ."
+        " ?query prov:wasGeneratedBy ?step ; tg:sparql ?sparql ; tg:algebra ?algebra ;"
+        " tg:result ?result . OPTIONAL { ?query tg:candidateQuery ?other } } }"
+        " GROUP BY ?sparql ?algebra ?result"
     )
+    assert isinstance(results, QuerySolutions)
+    rows = list(results)
     assert len(rows) == 1
     assert "COUNT(DISTINCT ?row)" in rows[0]["sparql"].value
     assert rows[0]["algebra"].value.startswith("Count(rows=Rows(")
@@ -170,6 +172,24 @@ def test_it_is_computed_again_in_the_same_way(pumps: KnowledgeGraph):
     for mode in ("sparql", "auto"):
         answer = pumps.ask("Which are not made by Norden?", mode, history=[])
         assert pumps.replay(answer.session).is_same
+
+
+def test_verification_runs_the_query_again(pumps: KnowledgeGraph):
+    answer = pumps.ask("Which pump is the heaviest?", "sparql", history=[])
+    verified = pumps.verify(answer.session)
+    assert verified.judge == "query-grammar"
+    assert {sentence.verdict for sentence in verified.sentences} == {"supported"}
+    assert len(verified.sentences) == 2
+
+
+def test_a_session_conforms_to_the_shapes(pumps: KnowledgeGraph):
+    for question, mode in (
+        ("How many pumps are blue?", "sparql"),
+        ("How many pumps are there?", "sparql"),
+        ("Which pump is the heaviest?", "auto"),
+    ):
+        session = pumps.ask(question, mode, history=[]).session
+        assert not check_shapes(pumps.opened.read(), pumps.opened.catalogue, session)
 
 
 def test_what_contradicts_itself_is_shown_and_not_added_up(tmp_path: Path):

@@ -26,9 +26,7 @@ def evaluate(statements: Iterable[Triple], query: Query) -> Computed:
 
 def result_of(computed: Computed) -> object:
     """What a result says: its solutions, of an extreme the winning ones, and what contradicts."""
-    solutions = (
-        winners(computed) if isinstance(computed.query, Extreme) else computed.solutions
-    )
+    solutions = winners(computed) if isinstance(computed.query, Extreme) else computed.solutions
     return tuple(
         frozenset((str(s.row), str(s.group), str(s.value), str(s.statements)) for s in part)
         for part in (solutions, computed.conflicts)
@@ -38,14 +36,16 @@ def result_of(computed: Computed) -> object:
 def check_witnesses(statements: list[Triple], query: Query) -> None:
     computed = evaluate(statements, query)
     result = result_of(computed)
-    decisive = {
-        str(Triple(*w.statement)) for w in find_witnesses(computed) if w.role in DECISIVE
-    }
+    decisive = {str(Triple(*w.statement)) for w in find_witnesses(computed) if w.role in DECISIVE}
     for left_out in statements:
         rest = [t for t in statements if t is not left_out]
         is_same = result_of(evaluate(rest, query)) == result
         assert is_same == (str(left_out) not in decisive), (left_out, query)
-    lineage = [t for t in statements if str(t) in {str(Triple(*w.statement)) for w in find_witnesses(computed)}]
+    lineage = [
+        t
+        for t in statements
+        if str(t) in {str(Triple(*w.statement)) for w in find_witnesses(computed)}
+    ]
     assert result_of(evaluate(lineage, query)) == result
 
 

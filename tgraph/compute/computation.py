@@ -1,4 +1,4 @@
-"""A question computed: linked, made into candidate queries, ranked, evaluated, with its witnesses."""
+"""A question computed: linked, made into queries, ranked, evaluated, with its witnesses."""
 
 from __future__ import annotations
 

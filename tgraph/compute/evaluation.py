@@ -15,7 +15,6 @@ from tgraph.compute.algebra import Group, ListRows, Query, measured_path
 from tgraph.compute.printing import (
     GROUP,
     MEASURED,
-    OPEN,
     ROW,
     VALUE,
     Node,
@@ -24,6 +23,7 @@ from tgraph.compute.printing import (
     pattern_of,
     print_query,
     print_solutions,
+    reopening_pattern,
 )
 from tgraph.errors import QueryError
 from tgraph.index.graph_source import Statement
@@ -51,15 +51,13 @@ MOST_RECORDED = 1_000
 class Solution:
     """A solution of a query's pattern: the member, its values, and the statements it rests on.
 
-    Of a row that a negation excludes ``excluding`` are the statements that do, and ``is_open``
-    says that the row would be in the result without them."""
+    Of a row that a negation excludes ``excluding`` are the statements that do."""
 
     row: NamedNode
     statements: tuple[Statement, ...]
     value: Object | None = None
     group: Object | None = None
     excluding: tuple[Statement, ...] = ()
-    is_open: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +66,9 @@ class Computed:
     that negations exclude.
 
     ``conflicts`` are the solutions of rows with several values where one is computed with; such
-    rows are in no total and no order. ``searched`` are the values of all members where none is in
-    the result. ``is_cut`` says that there are more solutions than were
+    rows are in no total and no order. ``reopening`` are the solutions of
+    excluded rows that would count if nothing excluded them, ``searched`` the values of all members
+    where none is in the result. ``is_cut`` says that there are more solutions than were
     read."""
 
     query: Query
@@ -78,6 +77,7 @@ class Computed:
     solutions: tuple[Solution, ...]
     conflicts: tuple[Solution, ...] = ()
     excluded: tuple[Solution, ...] = ()
+    reopening: tuple[Solution, ...] = ()
     searched: tuple[Solution, ...] = ()
     is_cut: bool = False
 
@@ -112,9 +112,21 @@ def evaluate_query(store: Store, query: Query, bounds: Bounds = BOUNDS) -> Compu
         tuple(s for s in solutions if (s.row, s.group) not in conflicting),
         tuple(conflicts),
         tuple(excluded[: bounds.rows]),
+        tuple(_read_reopening(store, query, excluded, bounds, deadline)),
         () if solutions else tuple(_read_searched(store, query, bounds, deadline)),
         is_cut,
     )
+
+
+def _read_reopening(
+    store: Store, query: Query, excluded: Sequence[Solution], bounds: Bounds, deadline: float
+) -> Iterator[Solution]:
+    rows = {solution.row for solution in excluded}
+    if rows:
+        pattern = reopening_pattern(query)
+        for solution in _read_solutions(store, pattern, query, bounds, deadline):
+            if solution.row in rows:
+                yield solution
 
 
 def _read_searched(
@@ -173,7 +185,6 @@ def _read_solutions(
                 statements,  # type: ignore[arg-type]
                 _object(terms.get(value.value)),
                 _object(terms.get(GROUP.value)),
-                is_open=terms.get(OPEN.value) == Literal(True),
             )
         )
     yield from sorted(
@@ -215,6 +226,12 @@ def _find_conflicts(query: Query, solutions: list[Solution]) -> list[Solution]:
         if solution.value is not None:
             values[solution.row, solution.group].add(compared_value(solution.value))
     return [s for s in solutions if len(values[s.row, s.group]) > 1]
+
+
+def read_result(store: Store, sparql: str, bounds: Bounds = BOUNDS) -> list[Bindings]:
+    """Return the bindings of a query that is on record, without making its algebra."""
+    deadline = time.monotonic() + bounds.seconds
+    return list(_read_bindings(store, sparql, bounds, deadline))[: bounds.rows]
 
 
 def write_bindings(bindings: Sequence[Bindings]) -> str:

@@ -92,8 +92,8 @@ class BoundLink:
 
 @dataclass(frozen=True, slots=True)
 class ExtremeLink:
-    """Words that ask for the greatest or least; ``measures`` are what it is measured in and
-    ``names`` the stems of words for it, ``is_time`` says that the first or last in time is asked."""
+    """Words that ask for the greatest or least, or with ``is_time`` the last or first in time;
+    ``measures`` are what it is measured in, ``names`` the stems of words for it."""
 
     span: Span
     is_most: bool
@@ -183,7 +183,7 @@ def _label_stems(label: str) -> tuple[str, ...]:
 
 def _spans_of(stems: Sequence[str], words: Sequence[Word]) -> Iterator[Span]:
     for start in range(len(words) - len(stems) + 1):
-        if all(word.stem == s for word, s in zip(words[start:], stems)):
+        if all(word.stem == s for word, s in zip(words[start:], stems, strict=False)):
             yield frozenset(range(start, start + len(stems)))
 
 
@@ -444,49 +444,60 @@ def _measures() -> Mapping[str, tuple[str, Decimal]]:
 
 def _link_extremes(words: Sequence[Word], bounds: Sequence[BoundLink]) -> Iterator[ExtremeLink]:
     taken: Span = frozenset().union(*(bound.span for bound in bounds))
-    tables = load_tables("comparisons")
-    for at, word in enumerate(words):
-        if at in taken:
-            continue
-        places, before = _places_before(words, at)
-        lower = word.lower
-        follows = words[at + 1].lower if at + 1 < len(words) else ""
-        if lower in ("most", "least") and follows in tables["graded"]:
-            adjective, *measures = tables["graded"][follows].split()
-            span = before | {at, at + 1}
+    for at in range(len(words)):
+        if at not in taken:
+            graded = list(_link_graded(words, at))
+            yield from graded or _link_superlative(words, at)
+
+
+def _link_graded(words: Sequence[Word], at: int) -> Iterator[ExtremeLink]:
+    """Yield what "more expensive than" and "most expensive" ask for."""
+    lower, follows = words[at].lower, _lower_at(words, at + 1)
+    graded = load_tables("comparisons")["graded"]
+    if lower not in ("most", "least", "more", "less") or follows not in graded:
+        return
+    adjective, *measures = graded[follows].split()
+    places, before = _places_before(words, at)
+    is_comparative = lower in ("more", "less")
+    span = before | {at, at + 1}
+    if is_comparative and _lower_at(words, at + 2) == "than":
+        span |= {at + 2}
+    yield ExtremeLink(
+        span,
+        lower in ("most", "more"),
+        tuple(measures),
+        _names_of(adjective),
+        places=places,
+        is_comparative=is_comparative,
+    )
+
+
+def _link_superlative(words: Sequence[Word], at: int) -> Iterator[ExtremeLink]:
+    """Yield what a word such as "heaviest", "heavier", "highest" or "first" asks for."""
+    lower, tables = words[at].lower, load_tables("comparisons")
+    places, before = _places_before(words, at)
+    has_than = _lower_at(words, at + 1) == "than"
+    for scale, is_most in (("greater", True), ("smaller", False)):
+        if entry := tables[scale].get(lower):
+            adjective, *measures = entry.split()
             yield ExtremeLink(
-                span, lower == "most", tuple(measures), _names_of(adjective), places=places
-            )
-            continue
-        if lower in ("more", "less") and follows in tables["graded"]:
-            adjective, *measures = tables["graded"][follows].split()
-            than = {at + 2} if at + 2 < len(words) and words[at + 2].lower == "than" else set()
-            yield ExtremeLink(
-                frozenset({at, at + 1} | than),
-                lower == "more",
+                before | ({at, at + 1} if has_than else {at}),
+                is_most,
                 tuple(measures),
                 _names_of(adjective),
-                is_comparative=True,
+                places=places,
+                is_comparative=lower.endswith("er") or has_than,
             )
-            continue
-        for scale, is_most in (("greater", True), ("smaller", False)):
-            if entry := tables[scale].get(lower):
-                adjective, *measures = entry.split()
-                than = {at + 1} if follows == "than" else set()
-                yield ExtremeLink(
-                    before | {at} | than,
-                    is_most,
-                    tuple(measures),
-                    _names_of(adjective),
-                    places=places,
-                    is_comparative=lower.endswith("er") or bool(than),
-                )
-        for name, is_most in (("greatest", True), ("least", False)):
-            if lower in word_set("computing", name) and not tables["greater"].get(lower):
-                yield ExtremeLink(before | {at}, is_most, places=places)
-        for name, is_most in (("earliest", False), ("latest", True)):
-            if lower in word_set("computing", name):
-                yield ExtremeLink(before | {at}, is_most, is_time=True, places=places)
+    for name, is_most in (("greatest", True), ("least", False)):
+        if lower in word_set("computing", name):
+            yield ExtremeLink(before | {at}, is_most, places=places)
+    for name, is_most in (("earliest", False), ("latest", True)):
+        if lower in word_set("computing", name):
+            yield ExtremeLink(before | {at}, is_most, is_time=True, places=places)
+
+
+def _lower_at(words: Sequence[Word], at: int) -> str:
+    return words[at].lower if at < len(words) else ""
 
 
 def _places_before(words: Sequence[Word], at: int) -> tuple[int, Span]:

@@ -148,34 +148,43 @@ def pattern_of(query: Query, names: _Names | None = None) -> Pattern:
 @dataclass(frozen=True, slots=True)
 class Exclusion:
     """The pattern of the rows that a negation excludes; its first triples, ``length`` of them, are
-    what excludes, and ``OPEN`` tells whether a row would be in the result without."""
+    what excludes."""
 
     pattern: Pattern
     length: int
 
 
-OPEN = Variable("open")
-
-
 def exclusions_of(query: Query) -> list[Exclusion]:
-    """Return what each negation of a query excludes."""
+    """Return what each negation of a query excludes of the rows that meet its other conditions."""
     exclusions = []
-    for at, condition in enumerate(query.rows.conditions):
+    for condition in query.rows.conditions:
         if isinstance(condition, Differs):
-            names, path = _Names(), condition.path
-            excluding, other = names.new("excluding"), names.new("other")
-            denied = ", ".join(map(str, condition.values))
-            others = " ".join(map(str, _path_pattern(path, other, names).triples))
-            pattern = _path_pattern(path, excluding, names) + Pattern(
-                filters=(
-                    _one_of(excluding, condition.values),
-                    f"BIND(EXISTS {{ {others} FILTER({other} NOT IN ({denied})) }} AS {OPEN})",
-                )
-            )
-            kept = tuple(c for n, c in enumerate(query.rows.conditions) if n != at)
-            rest = replace(query, rows=replace(query.rows, conditions=kept))
-            exclusions.append(Exclusion(pattern + pattern_of(rest, names), len(path.properties)))
+            names = _Names()
+            end = names.new("excluding")
+            pattern = _path_pattern(condition.path, end, names)
+            pattern += Pattern(filters=(_one_of(end, condition.values),))
+            pattern += pattern_of(_without_negations(query), names)
+            exclusions.append(Exclusion(pattern, len(condition.path.properties)))
     return exclusions
+
+
+def reopening_pattern(query: Query) -> Pattern:
+    """Return the pattern of the rows that would be in the result if nothing excluded them: beside
+    what is denied they have other values."""
+    names = _Names()
+    pattern = Pattern()
+    for condition in query.rows.conditions:
+        if isinstance(condition, Differs):
+            end = names.new("value")
+            denied = ", ".join(map(str, condition.values))
+            pattern += _path_pattern(condition.path, end, names)
+            pattern += Pattern(filters=(f"FILTER({end} NOT IN ({denied}))",))
+    return pattern + pattern_of(_without_negations(query), names)
+
+
+def _without_negations(query: Query) -> Query:
+    kept = tuple(c for c in query.rows.conditions if not isinstance(c, Differs))
+    return replace(query, rows=replace(query.rows, conditions=kept))
 
 
 class _Names:

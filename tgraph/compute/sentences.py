@@ -108,16 +108,13 @@ class _Writer:
     # --- the answer ---
 
     def _answer(self) -> str:
-        computed, query = self._computed, self._query
+        query = self._query
         if self._is_empty:
             prefix = "No: " if isinstance(query, Exists) else ""
             return f"{prefix}{self._none()}."
         match query:
-            case Count(distinct=None):
-                return f"{self._how_many(len(computed.rows))}{self._named_rows()}."
             case Count(distinct=path):
-                assert path is not None
-                return self._distinct(path)
+                return self._distinct(path) if path else self._counted()
             case Aggregate(total=total, path=path):
                 return self._total(total, path)
             case Extreme():
@@ -127,12 +124,9 @@ class _Writer:
             case Difference() | Comparison():
                 return self._two(query)
             case Exists():
-                return f"yes: {self._how_many(len(computed.rows))}{self._named_rows()}."
-            case ListRows(shown=None):
-                return f"{self._how_many(len(computed.rows))}{self._named_rows()}."
+                return f"yes: {self._counted()}"
             case ListRows(shown=path):
-                assert path is not None
-                return self._shown(path)
+                return self._shown(path) if path else self._counted()
 
     def _none(self) -> str:
         rows = self._query.rows
@@ -156,14 +150,12 @@ class _Writer:
             return f"{of} {what}"
         noun = self._plural() if count != 1 else self._noun()
         if known is not None and known.kind == "name":
-            return f"there {'are' if count != 1 else 'is'} {count:,} {noun}{f' that {what}' if what else ''}"
-        return f"the documents name {count:,} {noun}{f' that {what}' if what else ''}"
+            return f"there {'are' if count != 1 else 'is'} {count:,} {noun}{_that(what)}"
+        return f"the documents name {count:,} {noun}{_that(what)}"
 
-    def _named_rows(self) -> str:
-        return f": {list_names([self._label(row) for row in self._ordered_rows()])}"
-
-    def _ordered_rows(self) -> list[NamedNode]:
-        return sorted(self._computed.rows, key=self._label)
+    def _counted(self) -> str:
+        rows = self._computed.rows
+        return f"{self._how_many(len(rows))}: {list_names(sorted(map(self._label, rows)))}."
 
     def _distinct(self, path: Path) -> str:
         values = self._values_by_label(path)
@@ -189,7 +181,7 @@ class _Writer:
         amount = Decimal(self._computed.bindings[0]["total"].value)
         noun = self._noun() if len(values) == 1 else self._plural()
         which = self._conditions(self._query.rows, plural=len(values) != 1)
-        of = f"the {len(values):,} {noun}{f' that {which}' if which else ''}"
+        of = f"the {len(values):,} {noun}{_that(which)}"
         name = "total" if total == "sum" else "average"
         text = f"the {name} {path.last.name} of {of} is {self._amount(amount, path)}"
         if total == "sum" and 1 < len(numbers) <= MOST_ADDENDS:
@@ -210,7 +202,8 @@ class _Writer:
         if not missing:
             return ""
         has = "has" if missing == 1 else "have"
-        return f" {missing:,} of the {known.members:,} {self._plural()} {has} no {path.last.name}."
+        of = f"{missing:,} of the {known.members:,} {self._plural()}"
+        return f" {of} {has} no value of {path.last.name}."
 
     def _extreme(self, query: Extreme) -> str:
         best = winners(self._computed)
@@ -218,11 +211,7 @@ class _Writer:
         adjective = self._adjective(query)
         which = self._conditions(query.rows, plural=True)
         count = len(self._computed.rows)
-        among = (
-            f" of the {count:,} {self._plural()}{f' that {which}' if which else ''}"
-            if count > 1
-            else ""
-        )
+        among = f" of the {count:,} {self._plural()}{_that(which)}" if count > 1 else ""
         if query.places == 1 and _is_participle(path.last.name):
             names = list_names([self._label(solution.row) for solution in best])
             was = "was" if len(best) == 1 else "were"
@@ -237,7 +226,8 @@ class _Writer:
         if query.places == 1:
             names = list_names([self._label(solution.row) for solution in best])
             value = self._value(best[0], path)
-            return f"{names} share the {adjective} {path.last.name}{among}: {value}.{self._missing(path)}"
+            share = f"{names} share the {adjective} {path.last.name}{among}: {value}."
+            return share + self._missing(path)
         pairs = [f"{self._label(s.row)} ({self._value(s, path)})" for s in best]
         return (
             f"{list_names(pairs)} have the {adjective} {path.last.name}{among}."
@@ -258,7 +248,7 @@ class _Writer:
             parts.append(f"{group} {write_number(number)}{f' {unit}' if unit else ''}")
         what = self._plural() if query.path is None else f"{query.total} of {query.path.last.name}"
         which = self._conditions(query.rows, plural=True)
-        return f"{what}{f' that {which}' if which else ''} by {query.by.last.name}: {list_names(parts)}."
+        return f"{what}{_that(which)} by {query.by.last.name}: {list_names(parts)}."
 
     def _two(self, query: Difference | Comparison) -> str:
         path, measured = query.path, self._measured()
@@ -275,7 +265,8 @@ class _Writer:
         )
         first, second = values[one], values[two]
         if isinstance(query, Difference):
-            assert isinstance(first, Decimal) and isinstance(second, Decimal)
+            assert isinstance(first, Decimal)
+            assert isinstance(second, Decimal)
             return f"they differ by {self._amount(abs(first - second), path)}: {said}."
         if first == second:
             return f"they are equal: {said}."
@@ -297,7 +288,7 @@ class _Writer:
             for value, group in values_by_label.items()
         ]
         which = self._conditions(self._query.rows, plural=True)
-        of = f"{self._plural()}{f' that {which}' if which else ''}"
+        of = f"{self._plural()}{_that(which)}"
         return f"{path.last.name} of {of}: {list_names(parts)}."
 
     # --- what stands beside it ---
@@ -409,6 +400,11 @@ class _Writer:
 
     def _amount(self, number: Decimal, path: Path) -> str:
         return f"{write_number(number)} {path.unit}".strip()
+
+
+def _that(what: str) -> str:
+    """Return a predicate as a relative clause; empty for none."""
+    return f" that {what}" if what else ""
 
 
 def _is_participle(name: str) -> bool:

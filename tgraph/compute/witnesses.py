@@ -87,15 +87,19 @@ def _witnesses_of(solutions: Iterable[Solution], role: Role) -> Iterator[Witness
 
 def _reopening(computed: Computed) -> Iterator[Witness]:
     """Yield the statements of excluded rows without which the row would change the result: each
-    that alone excludes a row that has other values too."""
-    by_row: defaultdict[NamedNode, list[Solution]] = defaultdict(list)
+    that alone excludes the row, and that nothing else of it rests on."""
+    excluding: defaultdict[NamedNode, list[Solution]] = defaultdict(list)
+    others: defaultdict[NamedNode, list[Solution]] = defaultdict(list)
     for solution in computed.excluded:
-        if solution.is_open:
-            by_row[solution.row].append(solution)
-    for row, solutions in by_row.items():
+        excluding[solution.row].append(solution)
+    for solution in computed.reopening:
+        others[solution.row].append(solution)
+    for row, solutions in excluding.items():
         alone = set(solutions[0].excluding).intersection(*(s.excluding for s in solutions))
-        if alone and _changes_result(computed, solutions):
-            yield from (Witness(s, "rests", row) for s in sorted(alone, key=str))
+        for statement in sorted(alone, key=str):
+            remaining = [s for s in others[row] if statement not in s.statements]
+            if remaining and _changes_result(computed, remaining):
+                yield Witness(statement, "rests", row)
 
 
 def _changes_result(computed: Computed, added: Sequence[Solution]) -> bool:

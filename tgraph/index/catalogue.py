@@ -16,6 +16,7 @@ from typing import Literal as Choice
 from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
+from tgraph.extract.table_facts import class_of_title
 from tgraph.index.sources import document_of_chunk, document_titles, standing_documents
 from tgraph.ingest.table_values import split_unit
 from tgraph.model import Object
@@ -103,7 +104,8 @@ class KnownClass:
     ``key`` is the IRI of the type or of the table's document, or the word. ``properties`` counts
     the members that have each. ``rows`` are the members of a table and of a word, which are
     complete: the class is closed. ``type`` is the class of a table's rows, where they have one in
-    common, and ``is_whole_type`` says that nothing else is of it."""
+    common, ``type_label`` is what a row is called, after its type or the title, and
+    ``is_whole_type`` says that nothing else is of the type."""
 
     kind: ClassKind
     key: str
@@ -328,7 +330,7 @@ def _build_table(
         subjects,
         tuple(column for _, column in sorted(columns, key=lambda pair: (pair[0], pair[1].head))),
         type_iri,
-        labels.get(type_iri, ""),
+        labels.get(type_iri, "") or (class_of_title(title) if title.strip() else ""),
         bool(type_iri) and members.get(type_iri) == len(subjects),
     )
 

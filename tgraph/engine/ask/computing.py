@@ -10,7 +10,7 @@ from pyoxigraph import NamedNode
 from tgraph.answer.computed import ComputedSelection, ComputedSynthesiser
 from tgraph.compute.computation import Computation, compute_answer
 from tgraph.compute.evaluation import Bounds
-from tgraph.compute.sentences import write_sentences
+from tgraph.compute.sentences import ComputedSentence, write_sentences
 from tgraph.compute.witnesses import Role, Witness
 from tgraph.engine.ask.methods import Gathering
 from tgraph.model import Agent, Candidate, Judgement, Retrieval, Selected
@@ -96,16 +96,23 @@ def select_witnesses(
 ) -> ComputedSelection:
     """Return all witnesses as the selection, with the sentences that say the result."""
     selected = tuple(map(_select, retrieval.candidates))
-    chosen, computed = computation.plan.chosen, computation.computed
-    if chosen is None or computed is None:
+    chosen = computation.plan.chosen
+    if chosen is None:
         best = computation.plan.ranked[0] if computation.plan.ranked else None
         unlinked = best.unaccounted if best else ()
         confidence = best.likelihood if best else 0.0
         return ComputedSelection(selected, judgement=Judgement(confidence), unlinked=unlinked)
-    labels = labels_of(context.graph, _named_nodes(computation))
-    sentences = write_sentences(computed, computation.witnesses, labels)
     judgement = Judgement(chosen.likelihood)
+    sentences = name_result(computation, context)
     return ComputedSelection(selected, judgement=judgement, sentences=sentences)
+
+
+def name_result(computation: Computation, context: Context) -> tuple[ComputedSentence, ...]:
+    """Return the sentences that say a computed result; none where nothing was computed."""
+    if computation.computed is None:
+        return ()
+    labels = labels_of(context.graph, _named_nodes(computation))
+    return write_sentences(computation.computed, computation.witnesses, labels)
 
 
 def _select(candidate: Candidate) -> Selected:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 from tgraph.answer.support import LexicalJudge, SupportJudge
+from tgraph.engine.ask.computing import GRAMMAR
 from tgraph.engine.ask.question_run import answer_of, on_record, usage_of
 from tgraph.engine.open_collection import OpenCollection
 from tgraph.engine.progress import OnProgress, Progress
 from tgraph.engine.rerun.answer_check import check_answer
+from tgraph.engine.rerun.recomputation import Recomputation, is_computed
 from tgraph.errors import UsageError
 from tgraph.explain.as_of.store import StoreAsOf, read_then
 from tgraph.explain.assess.support_lineage import Verifier, judge_all
@@ -61,18 +63,31 @@ class VerificationRun:
             raise UsageError("The session has no answer to verify.", "Name one that has.")
         pointer = read_pointer(self.opened.folder)
         generations = trace.generation, pointer.generation if pointer else 0
-        judge, librarian = self.judge, self.opened.librarian
+        librarian, computed = self.opened.librarian, is_computed(trace.mode)
+        agent = GRAMMAR if computed else self.judge.agent
+        prompts = () if computed else self.judge.prompts
         with on_record(self.record, "verification"):
             self.record.start(
                 answer_of(trace),
-                judge.agent,
-                judge.prompts,
+                agent,
+                prompts,
                 self.opened.settings.explain_collection,
             )
             with read_then(store, librarian, generations, trace.started) as then:
                 if then.is_past:
                     trace = self._read_session(then.store)
+                if computed:
+                    return self._run_query_again(trace, store, then)
                 return self._verify_sentences(trace, then)
+
+    def _run_query_again(self, trace: Trace, record: Store, then: StoreAsOf) -> Verification:
+        """Return the verdicts on a computed answer by its query's result."""
+        context = self.opened.own_context()
+        again = Recomputation.over(trace, record, then.store, context, self.session.bundle)
+        judged = again.judge_sentences()
+        verification = self._build_verification(trace, judged, GRAMMAR.name, {}, then)
+        self._put_on_record(trace, verification)
+        return verification
 
     def _read_session(self, store: Store) -> Trace:
         opened = self.opened
@@ -83,7 +98,10 @@ class VerificationRun:
         origins = Derivations(then.store, self.opened.librarian, trace, changed=then.is_other)
         verifier = Verifier(trace, origins, self.judge, self.record.call)
         judged = judge_all(verifier, trace.sentences, self._progress_counter(len(trace.sentences)))
-        verification = self._build_verification(trace, judged, verifier, then)
+        name, dropped = self.judge.agent.name, dict(+verifier.dropped)
+        answer = check_answer(self.opened, trace, self.record.call, lexical=self.lexical)
+        verification = self._build_verification(trace, judged, name, dropped, then)
+        verification = replace(verification, answer=answer)
         self._put_on_record(trace, verification)
         return verification
 
@@ -98,21 +116,25 @@ class VerificationRun:
         return count_sentence
 
     def _build_verification(
-        self, trace: Trace, judged: tuple[JudgedSentence, ...], verifier: Verifier, then: StoreAsOf
+        self,
+        trace: Trace,
+        judged: tuple[JudgedSentence, ...],
+        judge: str,
+        dropped: Mapping[str, int],
+        then: StoreAsOf,
     ) -> Verification:
         return Verification(
             session=trace.explain_id,
             question=trace.question,
             mode=trace.mode,
-            judge=self.judge.agent.name,
+            judge=judge,
             sentences=judged,
             recall=citation_recall(judged),
             precision=citation_precision(judged),
             verification=self.record.verification,
             usage=usage_of(self.record),
-            dropped=dict(+verifier.dropped),
+            dropped=dropped,
             notes=(then.note,) if then.note else (),
-            answer=check_answer(self.opened, trace, self.record.call, lexical=self.lexical),
         )
 
     def _put_on_record(self, trace: Trace, made: Verification) -> None:

@@ -123,7 +123,7 @@ class AutoSettings(Section):
 
     computed: str = Field(
         SPARQL.name,
-        description="the mode for what a query over tables or imported graphs computes; empty: none",
+        description="the mode for what a query over tables or graphs computes; empty: none",
     )
 
     @property
