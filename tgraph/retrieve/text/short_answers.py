@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tgraph.resources import load_weights
+from tgraph.models.reader import PassageReading
+from tgraph.resources import load_weights, word_set
+from tgraph.retrieve.text.lexical import words
 from tgraph.retrieve.text.question_analysis import AnalysedQuestion
 from tgraph.retrieve.text.sentence_readings import (
     SentenceReading,
+    bound_logit,
     compute_logit,
     logit_probability,
 )
@@ -16,6 +19,7 @@ from tgraph.retrieve.text.sentence_readings import (
 WEIGHTS = load_weights("short_answer")
 """The bias, then what each of ``ShortAnswerFeatures`` counts."""
 
+_PRONOUNS = word_set("questions", "pronouns")
 _LARGEST_LEAD = 6.0
 _SAME = 0.5
 """The share of words (F1) that two answers have in common if they are the same answer."""
@@ -24,12 +28,13 @@ _SAME = 0.5
 class ShortAnswerFeatures(NamedTuple):
     """Features predicting whether a short answer is right.
 
-    ``ranked`` and ``span`` are those of the sentence (``Features``); ``lead`` is the lead in log
-    odds over the likeliest sentence with another answer, bounded."""
+    ``alone`` is the logit of the likeliest answer within the sentence, read alone, ``lead`` the
+    lead in log odds over the likeliest sentence with another answer, both bounded, and ``pronouns``
+    the share of pronouns in the passages, which tell of someone without a name."""
 
-    ranked: float
-    span: float
+    alone: float
     lead: float
+    pronouns: float
 
     @property
     def probability(self) -> float:
@@ -38,15 +43,26 @@ class ShortAnswerFeatures(NamedTuple):
 
 
 def short_answer_features(
-    inquiry: AnalysedQuestion, readings: Sequence[SentenceReading]
+    inquiry: AnalysedQuestion, readings: Sequence[SentenceReading], alone: PassageReading
 ) -> ShortAnswerFeatures:
-    """Return the features of the short answer of the likeliest reading; the likeliest reading comes
-    first."""
+    """Return the features of the short answer of the likeliest reading, which comes first;
+    ``alone`` is the reading of that sentence alone."""
     best, *others = readings
     contrary = [reading for reading in others if not _have_same_answer(inquiry, reading, best)]
     lead = best.likelihood - contrary[0].likelihood if contrary else _LARGEST_LEAD
-    features = best.features
-    return ShortAnswerFeatures(features.ranked, features.span, min(_LARGEST_LEAD, lead))
+    (span,) = alone.spans
+    return ShortAnswerFeatures(
+        bound_logit(span.score) if span else best.features.span,
+        min(_LARGEST_LEAD, lead),
+        _measure_pronouns(readings),
+    )
+
+
+def _measure_pronouns(readings: Sequence[SentenceReading]) -> float:
+    """Return the share of pronouns among the words of the passages read."""
+    bodies = dict.fromkeys(reading.passage_body for reading in readings)
+    texts = [word for body in bodies for word in words(body)]
+    return sum(word in _PRONOUNS for word in texts) / (len(texts) or 1)
 
 
 def _have_same_answer(
