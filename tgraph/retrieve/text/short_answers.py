@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -29,8 +30,9 @@ class ShortAnswerFeatures(NamedTuple):
     """Features predicting whether a short answer is right.
 
     ``alone`` is the logit of the likeliest answer within the sentence, read alone, ``lead`` the
-    lead in log odds over the likeliest sentence with another answer, both bounded, and ``pronouns``
-    the share of pronouns in the passages, which tell of someone without a name."""
+    logarithm of how much likelier all sentences with the same answer are together than those with
+    another, both bounded, and ``pronouns`` the share of pronouns in the passages, which tell of
+    someone without a name."""
 
     alone: float
     lead: float
@@ -48,14 +50,26 @@ def short_answer_features(
     """Return the features of the short answer of the likeliest reading, which comes first;
     ``alone`` is the reading of that sentence alone."""
     best, *others = readings
-    contrary = [reading for reading in others if not _have_same_answer(inquiry, reading, best)]
-    lead = best.likelihood - contrary[0].likelihood if contrary else _LARGEST_LEAD
     (span,) = alone.spans
     return ShortAnswerFeatures(
         bound_logit(span.score) if span else best.features.span,
-        min(_LARGEST_LEAD, lead),
+        _measure_lead(inquiry, best, others),
         _measure_pronouns(readings),
     )
+
+
+def _measure_lead(
+    inquiry: AnalysedQuestion, best: SentenceReading, others: Sequence[SentenceReading]
+) -> float:
+    same, contrary = math.exp(best.likelihood), 0.0
+    for reading in others:
+        if _have_same_answer(inquiry, reading, best):
+            same += math.exp(reading.likelihood)
+        else:
+            contrary += math.exp(reading.likelihood)
+    if not same or not contrary:
+        return _LARGEST_LEAD
+    return max(-_LARGEST_LEAD, min(_LARGEST_LEAD, math.log(same / contrary)))
 
 
 def _measure_pronouns(readings: Sequence[SentenceReading]) -> float:
