@@ -3,21 +3,23 @@
     python tools/train_ranking.py dump GRAPH QUESTIONS OUT       # what the questions find, as JSON
     python tools/train_ranking.py rank OUT...                    # the weights [sentence]
     python tools/train_ranking.py read OUT...                    # the weights [reading]
-    python tools/train_ranking.py judge OUT...                   # the weights [confidence]
+    python tools/train_ranking.py judge OUT...                   # the weights [answerable]
     python tools/train_ranking.py short OUT...                   # the weights [short_answer]
     python tools/train_ranking.py refuse OUT...                  # what is refused
-    python tools/train_ranking.py calibration OUT...             # of short answers, by file
+    python tools/train_ranking.py calibration OUT...             # of both probabilities, by file
 
 GRAPH is a folder that ``tgraph index`` made, QUESTIONS a file of JSON lines with ``q`` (the
 question), ``doc`` (the file that answers it) and ``answers`` (strings, none where the documents
 don't answer). The ranking is fitted as a softmax over the sentences of each question (a conditional
-logit), the reading as a logistic regression over the sentences that were read, the short answer as
-one over the questions, each file counting the same (an answer is right that shares half of its
-words with one of ``answers``, by F1, or stands in a long one); what is read must be of documents
-that the reader wasn't trained on. ``tools/calibration`` has questions of ours: about mdBook's guide
-(``guide/src`` of rust-lang/mdBook) and pages of Caddy (``src/docs/markdown`` of
-caddyserver/website), each file called by its path with hyphens, and about the first twelve chapters
-of "Love Among the Chickens" as Standard Ebooks has it.
+logit), the reading as a logistic regression over the sentences that were read, the confidence and
+the short answer as one over the questions, each file counting the same, and in it those with an
+answer as much as those without (a short answer is right that shares half of its words with one of
+``answers``, by F1, or stands in a long one); what is read must be of documents that the reader
+wasn't trained on. The expected calibration error (Guo et al. 2017, arXiv:1706.04599) is over five
+bins, and beside it stands the mean error of a probability that holds exactly, on as many questions.
+``tools/calibration`` has questions of ours: of mdBook's guide (``guide/src`` of rust-lang/mdBook)
+and pages of Caddy (``src/docs/markdown`` of caddyserver/website), each file called by its path with
+hyphens, and of the first twelve chapters of "Love Among the Chickens" as Standard Ebooks has it.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +41,13 @@ from tgraph.model import Evidence, Retrieval
 from tgraph.models.base import no_sink
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.search import graph
-from tgraph.retrieve.text import reading, sentence_ranking, sentence_readings, short_answers
+from tgraph.retrieve.text import (
+    judging,
+    reading,
+    sentence_ranking,
+    sentence_readings,
+    short_answers,
+)
 
 Matrix = NDArray[np.float64]
 MOST = 60
@@ -56,19 +64,29 @@ def dump(folder: str, questions: Path, out: Path) -> None:
         return found
 
     def watch_reading(*given: Any) -> Any:
-        seen["inquiry"] = given[0]
         seen["read"] = found = readings(*given)
+        return found
+
+    def watch_judging(*given: Any) -> Any:
+        seen["judged"] = found = judged(*given)
+        return found
+
+    def watch_short(*given: Any) -> Any:
+        seen["short"] = {"answer": given[1][0].answer, "features": (found := short_(*given))}
         return found
 
     ranking, sentence_ranking.features_of = sentence_ranking.features_of, watch_ranking
     readings, reading.readings_of = reading.readings_of, watch_reading
+    judged, judging.answerable_features = judging.answerable_features, watch_judging
+    short_, judging.short_answer_features = judging.short_answer_features, watch_short
     with tgraph.open(folder) as kg, out.open("w", encoding="utf-8") as file:
         context = kg.opened.context()
         for item in _questions([questions]):
             seen.clear()
             found = _retrieved(item["q"], context)
             sentences = list(_sentences(item, seen, found))
-            row = {**item, "sentences": sentences, "short": _short_answer(seen)}
+            told = {"judged": seen.get("judged"), "short": seen.get("short")}
+            row = {**item, "sentences": sentences, **told}
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
@@ -94,15 +112,6 @@ def _sentences(item: Any, seen: Any, found: Retrieval) -> Iterator[dict[str, Any
             "quote": evidence.quote,
             "answer": read.answer if read else "",
         }
-
-
-def _short_answer(seen: Any) -> dict[str, Any] | None:
-    """The short answer of the likeliest sentence, with its features."""
-    readings = sorted(seen.get("read", {}).values(), key=lambda each: -each.likelihood)
-    if not readings or not readings[0].answer:
-        return None
-    features = short_answers.short_answer_features(seen["inquiry"], readings)
-    return {"answer": readings[0].answer, "features": list(features)}
 
 
 def _holds(evidence: Evidence, item: Any) -> bool:
@@ -170,57 +179,115 @@ def _report(groups: Sequence[tuple[Matrix, Matrix]], weights: Matrix) -> None:
 
 
 def judge(files: Sequence[Path]) -> None:
-    """Prints the weights by which what was read becomes the confidence that there is an answer, and
-    what of the unanswerable would be refused."""
-    found, y = _judged(files)
-    x = np.array([[1.0, *each] for each in found])
-    weights = _logistic(x, y)
-    _print(("bias", *reading.JudgementFeatures._fields), weights)
-    logits = x @ weights
-    for kept in (0.95, 0.9, 0.8):
-        least = np.quantile(logits[y], 1 - kept)
-        refused = (logits[~y] < least).mean()
-        print(
-            f"# {kept:.0%} answered where it can be: {refused:.0%} refused at {_share(least):.3f}"
-        )
+    """Prints the weights by which features become the confidence that there is an answer, and what
+    of the unanswerable would be refused, in the mean over the files."""
+    rows = [_judged_rows(file) for file in files]
+    weights = _fitted(rows, [each.answerable for each in rows])
+    _print(("bias", *judging.AnswerableFeatures._fields), weights)
+    sure = [(_share(each.x @ weights), each.answerable > 0) for each in rows]
+    for least in np.arange(0.15, 0.5, 0.05):
+        shares = [((p[y] < least).mean(), (p[~y] < least).mean()) for p, y in sure]
+        lost, refused = np.mean(shares, axis=0)
+        print(f"# below {least:.2f}: {lost:.0%} of the answerable, {refused:.0%} of the others")
 
 
 def short(files: Sequence[Path]) -> None:
     """Prints the weights by which features become the probability that a short answer is right."""
-    rows = [_short_rows([file]) for file in files]
-    x = np.concatenate([each for each, _ in rows])
-    y = np.concatenate([each for _, each in rows])
-    shares = np.concatenate([np.full(len(each), 1 / len(each)) for _, each in rows])
-    weights = _logistic(x, y, shares / shares.mean())
+    rows = [_short_rows(file) for file in files]
+    weights = _fitted(rows, [each.right for each in rows])
     _print(("bias", *short_answers.ShortAnswerFeatures._fields), weights)
 
 
 def calibration(files: Sequence[Path]) -> None:
-    """Prints for each file how well the probability of short answers holds, by the weights that
-    ship: a row for each fifth, and the expected calibration error (Guo et al. 2017,
-    arXiv:1706.04599)."""
+    """Prints for each file how well both probabilities hold, by the weights that ship: their errors
+    and a diagram, in which a bar is the share of right ones and ``|`` stands at the mean
+    probability."""
     for file in files:
-        x, y = _short_rows([file])
-        sure = _share(x @ np.array(short_answers.WEIGHTS))
-        fifths = np.minimum((sure * 5).astype(int), 4)
-        error, told = 0.0, []
-        for fifth in range(5):
-            own = fifths == fifth
-            if own.any():
-                error += own.mean() * abs(sure[own].mean() - y[own].mean())
-                told.append(
-                    f"{fifth / 5:.1f}: {own.sum()}, {sure[own].mean():.2f}, {y[own].mean():.2f}"
-                )
-        shown = sure >= 0.5
-        print(f"{file.stem}: error {error:.3f}; shown {shown.sum()}, right {y[shown].mean():.2f}")
-        print("  from: answers, mean probability, right: " + "; ".join(told))
+        for name, rows, right, weights in (
+            ("documents answer", own := _judged_rows(file), own.answerable, judging.WEIGHTS),
+            ("short answer right", own := _short_rows(file), own.right, short_answers.WEIGHTS),
+        ):
+            sure = _share(rows.x @ np.array(weights))
+            bins = _bins(sure, right, rows.shares)
+            error, chance = _error(bins), _chance_error(sure, rows.shares)
+            print(f"{file.stem}, {name}: error {error:.3f} (by chance alone {chance:.3f})")
+            for each in bins:
+                print(_bar(each))
 
 
-def _short_rows(files: Sequence[Path]) -> tuple[Matrix, Matrix]:
-    questions = [q for q in _questions(files) if q["short"]]
-    x = np.array([[1.0, *q["short"]["features"]] for q in questions])
-    y = [any(_is_right(q["short"]["answer"], a) for a in q["answers"]) for q in questions]
-    return x, np.array(y, dtype=float)
+class Rows(NamedTuple):
+    """Questions of a file: their features, what each counts, whether it has an answer, and whether
+    the short answer is right."""
+
+    x: Matrix
+    shares: Matrix
+    answerable: Matrix
+    right: Matrix
+
+
+class Bin(NamedTuple):
+    """Questions of like probability: how many, their share, mean probability and share of right."""
+
+    least: float
+    questions: int
+    share: float
+    probability: float
+    right: float
+
+
+def _judged_rows(file: Path) -> Rows:
+    return _rows([(q, q["judged"]) for q in _questions([file]) if q["judged"]])
+
+
+def _short_rows(file: Path) -> Rows:
+    return _rows([(q, q["short"]["features"]) for q in _questions([file]) if q["short"]])
+
+
+def _rows(told: Sequence[tuple[Any, Sequence[float]]]) -> Rows:
+    answerable = np.array([bool(q["answers"]) for q, _ in told], dtype=float)
+    right = [bool(q["short"]) and _is_any(q["short"]["answer"], q["answers"]) for q, _ in told]
+    halves = np.where(answerable, 1 / answerable.sum(), 1 / (1 - answerable).sum()) / 2
+    features = np.array([[1.0, *each] for _, each in told])
+    return Rows(features, halves, answerable, np.array(right, dtype=float))
+
+
+def _fitted(rows: Sequence[Rows], y: Sequence[Matrix]) -> Matrix:
+    shares = np.concatenate([each.shares for each in rows])
+    return _logistic(
+        np.concatenate([each.x for each in rows]), np.concatenate(y), shares / shares.mean()
+    )
+
+
+def _bins(sure: Matrix, right: Matrix, shares: Matrix) -> list[Bin]:
+    fifths = np.minimum((sure * 5).astype(int), 4)
+    bins = []
+    for fifth in np.unique(fifths):
+        own = fifths == fifth
+        means = (np.average(values[own], weights=shares[own]) for values in (sure, right))
+        bins.append(Bin(fifth / 5, int(own.sum()), shares[own].sum(), *means))
+    return bins
+
+
+def _error(bins: Sequence[Bin]) -> float:
+    return sum(each.share * abs(each.probability - each.right) for each in bins)
+
+
+def _chance_error(sure: Matrix, shares: Matrix) -> float:
+    """The mean error of a probability that holds exactly."""
+    chance = np.random.default_rng(0)
+    draws = (chance.random(len(sure)) < sure for _ in range(200))
+    return float(np.mean([_error(_bins(sure, drawn.astype(float), shares)) for drawn in draws]))
+
+
+def _bar(each: Bin) -> str:
+    line = list(("#" * round(40 * each.right)).ljust(41, "."))
+    line[round(40 * each.probability)] = "|"
+    told = f"{each.questions:4} of mean {each.probability:.2f}, right {each.right:.2f}"
+    return f"  {each.least:.1f}-{each.least + 0.2:.1f} {''.join(line)} {told}"
+
+
+def _is_any(answer: str, answers: Sequence[str]) -> bool:
+    return any(_is_right(answer, gold) for gold in answers)
 
 
 def _is_right(answer: str, gold: str) -> bool:
@@ -243,24 +310,12 @@ def _f1(answer: str, gold: str) -> float:
 def refuse(files: Sequence[Path]) -> None:
     """Prints for each file what share of its answerable and of its unanswerable questions each of
     some thresholds refuses, by the weights that ship."""
-    thresholds = (0.2, 0.25, 0.3, 0.4)
+    thresholds = (0.15, 0.2, 0.25, 0.3, 0.35, 0.4)
     for file in files:
-        found, y = _judged([file])
-        sure = np.array([each.probability for each in found])
+        rows = _judged_rows(file)
+        sure, y = _share(rows.x @ np.array(judging.WEIGHTS)), rows.answerable > 0
         told = (f"{t}: {(sure[y] < t).mean():.0%}, {(sure[~y] < t).mean():.0%}" for t in thresholds)
         print(f"{file.stem} ({y.sum()} of {len(y)} answerable): {'; '.join(told)}")
-
-
-def _judged(files: Sequence[Path]) -> tuple[list[reading.JudgementFeatures], NDArray[np.bool_]]:
-    """What tells the confidence of each question that was read, and whether it has an answer."""
-    questions = [q for q in _questions(files) if any(s["reading"] for s in q["sentences"])]
-    told = [
-        [sentence_readings.Features(*s["reading"]) for s in q["sentences"] if s["reading"]]
-        for q in questions
-    ]
-    best = [max(each, key=lambda features: features.logit) for each in told]
-    found = [reading.judgement_features(t, b) for t, b in zip(told, best, strict=True)]
-    return found, np.array([bool(q["answers"]) for q in questions])
 
 
 def _share(logit: Any) -> Any:

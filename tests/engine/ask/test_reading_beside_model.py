@@ -209,7 +209,7 @@ def test_the_judgement_is_on_record_beside_the_answer(folder):
     assert (trace.short, trace.confidence) == ("Larvik", answer.confidence)
     assert f"probability {answer.confidence:.2f} that the documents answer" in told
     [reading] = [step for step in trace.steps if step.kind == "Reading"]
-    assert [call.step for call in trace.calls].count(reading.iri) == 1
+    assert [call.step for call in trace.calls].count(reading.iri) == 2
 
 
 def test_the_few_words_are_those_of_the_answer_or_none(folder):

@@ -67,7 +67,9 @@ def test_a_session_of_an_earlier_release_is_replayed_as_it_was(folder):
     question = "What is the price of Pump Echo?"
     with opened(folder) as graph, pytest.MonkeyPatch.context() as earlier:
         earlier.setattr(SessionRecord.__init__, "__defaults__", (THIRD_WORDING - 1,))
-        earlier.setattr("tgraph.retrieve.text.reading.THIRD_WORDING", THIRD_WORDING + 1)
+        for module in ("reading", "judging"):
+            name = f"tgraph.retrieve.text.{module}.THIRD_WORDING"
+            earlier.setattr(name, THIRD_WORDING + 1)
         answer = graph.ask(question, mode="graph", history=())
     assert answer.short != "120"
     with opened(folder) as graph:

@@ -106,3 +106,17 @@ def test_an_uncertain_answer_replays_exactly(folder):
     answer = ask(folder, sure=1.0)
     with opened(folder) as graph:
         assert graph.replay(answer.session).is_same
+
+
+def test_the_sentence_that_answers_is_read_once_more_alone(folder):
+    answer = ask(folder)
+    with opened(folder) as graph:
+        labels = [call.label for call in graph.trace(answer.session).calls]
+    assert labels.count("reading call") == 2
+
+
+def test_names_that_no_passage_has_make_an_answer_less_sure(folder):
+    with opened(folder) as graph:
+        questions = ("Where was the Fram built?", "Where was the Gauss built?")
+        own, other = (graph.ask(each, "graph", history=()).confidence or 0.0 for each in questions)
+    assert own > other

@@ -97,3 +97,26 @@ def test_things_fit_descriptions_of_their_kind():
     assert rate_kind_fit("whatsit", "person") == rate_kind_fit("whatsit", "place")
     assert kind_of_phrase("the larger ship") == "ship"
     assert kind_of_phrase("city of birth") == "place"
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "fits"),
+    [
+        ("Who built the Fram?", "Colin Archer", True),
+        ("Who built the Fram?", "the Fram", False),
+        ("Whom did Nansen marry?", "a countrywoman", False),
+        ("What was the house called?", "Framheim", True),
+        ("What was the name of his wife?", "wiser", False),
+        ("How many dogs did they take?", "fifty-two", True),
+        ("How many dogs did they take?", "the dogs", False),
+        ("How many dogs were left of the 52?", "of the 52", False),
+        ("When did he die?", "in December 1912", True),
+        ("When did he die?", "on the ice", False),
+        ("How far did they walk?", "180 kilometres", True),
+        ("What did they eat?", "penguin", True),
+        ("What did they eat?", "they", False),
+    ],
+)
+def test_a_short_answer_fits_what_is_asked_for(question, answer, fits):
+    expected = expected_answer_type(question)
+    assert expected.fits_answer(answer, frozenset(terms(question))) is fits

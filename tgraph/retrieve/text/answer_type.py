@@ -133,6 +133,21 @@ class ExpectedAnswerType:
             return 1.0 if _FATE.search(quote) else _IN_PART["fate"]
         return self._rate_names(quote, named, known) if self.kind else 0.5
 
+    def fits_answer(self, answer: str, known: Collection[str]) -> bool:
+        """Return whether a short answer says something new that is of this type: a number, a time
+        or a name, where that is asked for; ``known`` terms tell nothing new."""
+        fresh = [w for w in words(answer) if w not in STOP_WORDS and stem(w) not in known]
+        if not fresh:
+            return False
+        told = _remove_known(known, answer)
+        if self.kind == "number" or self.kind in _MEASURED:
+            return bool(_NUMBER.search(told))
+        if self.kind == "time":
+            return bool(_TIME.search(told) or _NUMBER.search(told))
+        if self.is_name or self.kind == "person":
+            return any(word in fresh for name in _PROPER.findall(answer) for word in words(name))
+        return True
+
     def _rate_count(self, quote: str, known: Collection[str]) -> float:
         """Rate numbers in a quote: a number beside the counted noun scores more than other
         numbers."""

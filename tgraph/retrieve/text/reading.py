@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from tgraph.ingest.sentences import CharacterRange, sentences
-from tgraph.model import Candidate, Evidence, Judgement, Retrieval, RivalAnswer
+from tgraph.model import Candidate, Evidence, Retrieval
 from tgraph.models.base import CallSink, no_sink
 from tgraph.models.reader import Passage, PassageReading, Reader
-from tgraph.resources import load_weights
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.reasons import THIRD_WORDING, UNREAD, explain, is_unread
+from tgraph.retrieve.text.judging import judge_readings
 from tgraph.retrieve.text.lexicon import count_frequencies
 from tgraph.retrieve.text.page_sentences import PageSentence, PageSentences, page_sentences
 from tgraph.retrieve.text.page_sentences import read_place_text as read_as
@@ -26,16 +25,15 @@ from tgraph.retrieve.text.question_analysis import (
     rate_match,
     roots_of,
 )
-from tgraph.retrieve.text.rival_answers import find_rival
 from tgraph.retrieve.text.row_answers import answer_of_row
 from tgraph.retrieve.text.sentence_ranking import SentencePlace, place_of
 from tgraph.retrieve.text.sentence_readings import (
     Features,
     SentenceReading,
-    compute_logit,
+    bound_logit,
+    find_likeliest,
     logit_probability,
 )
-from tgraph.retrieve.text.short_answers import short_answer_features
 
 MOST_READ = 10
 """Passages that are read for one question."""
@@ -45,9 +43,6 @@ MOST_RANKED = 40
 
 LONGEST = 450
 """Characters of a passage, unless one sentence is longer."""
-
-CONFIDENCE = load_weights("confidence")
-"""The bias, then what each of ``JudgementFeatures`` counts."""
 
 _SAMPLE = 5
 """Candidates by which their language is told."""
@@ -106,21 +101,6 @@ class _PagePassage:
         return self.starts[first], self.ends[last]
 
 
-class JudgementFeatures(NamedTuple):
-    """Features predicting whether the documents answer at all.
-
-    ``ranked`` is the highest ranking score; ``relevance`` and ``rarest`` come from the sentence
-    with the best answer."""
-
-    ranked: float
-    relevance: float
-    rarest: float
-
-    @property
-    def probability(self) -> float:
-        return logit_probability(compute_logit(CONFIDENCE, self))
-
-
 def read_candidates(
     question: Question, retrieval: Retrieval, reader: Reader, context: Context
 ) -> Retrieval:
@@ -132,9 +112,7 @@ def read_candidates(
     ranked = _rank_places(retrieval.candidates)
     bridges = _build_bridge_chains(retrieval.candidates, context)
     readings = readings_of(inquiry, ranked, bridges, reader, context)
-    judgement = _judge_readings(inquiry, list(readings.values()))
-    if context.wording >= THIRD_WORDING:
-        judgement = _judge_short_answer(judgement, inquiry, list(readings.values()))
+    judgement = judge_readings(inquiry, list(readings.values()), reader, context)
     candidates = sorted(
         (_apply_readings(candidate, readings) for candidate in retrieval.candidates),
         key=lambda each: (-each.score, each.rank),
@@ -310,8 +288,8 @@ def readings_of(
     for (_, passage), chain, reading in zip(
         joined, scored_chains, read_[len(passages) :], strict=True
     ):
-        best = _find_likeliest(_sentence_readings(inquiry, passage, chain, reading, bridged=1.0))
-        alone = _find_likeliest(
+        best = find_likeliest(_sentence_readings(inquiry, passage, chain, reading, bridged=1.0))
+        alone = find_likeliest(
             [readings_by_place[p] for e, _ in chain if (p := place_of(e)) in readings_by_place]
         )
         if best and (alone is None or best.features.logit > alone.features.logit):
@@ -363,12 +341,14 @@ def _sentence_readings(
     sentence_readings = []
     for (evidence, score), span in zip(ranked, reading.spans, strict=True):
         if span is not None:
-            relevance, behind = _clamp_logit(reading.relevance), min(_BOUND, best - span.score)
+            relevance, behind = bound_logit(reading.relevance), bound_logit(best - span.score)
             features = Features(
-                score, _clamp_logit(span.score), relevance, behind, *missing, bridged
+                score, bound_logit(span.score), relevance, behind, *missing, bridged
             )
             answer = passage.text[span.start : span.end]
-            sentence_readings.append(SentenceReading(evidence, features, answer, lacking))
+            sentence_readings.append(
+                SentenceReading(evidence, features, answer, lacking, passage=passage.text)
+            )
     return sentence_readings
 
 
@@ -382,48 +362,6 @@ def _drop_partial_places(
     ]
     answers = {reading.answer for reading in holding if reading.answer}
     return (reading for reading in readings if reading in holding or reading.answer not in answers)
-
-
-def _find_likeliest(readings: Sequence[SentenceReading]) -> SentenceReading | None:
-    return max(readings, key=lambda each: (each.likelihood, each.evidence.iri), default=None)
-
-
-def _judge_readings(inquiry: AnalysedQuestion, readings: Sequence[SentenceReading]) -> Judgement:
-    """Judge whether the readings answer the question; return the verdict with the likeliest
-    sentence's answer and question words found in no passage, in order."""
-    best = _find_likeliest(readings)
-    if best is None:
-        return Judgement(0.0)
-    features = judgement_features([reading.features for reading in readings], best.features)
-    nowhere = set(inquiry.weights).intersection(*(reading.lacking for reading in readings))
-    lexicon = inquiry.lexicon
-    missing = (word for word in lexicon.words(inquiry.text) if lexicon.stem(word) in nowhere)
-    return Judgement(
-        features.probability, best.answer, best.evidence, tuple(dict.fromkeys(missing))
-    )
-
-
-def _judge_short_answer(
-    judgement: Judgement, inquiry: AnalysedQuestion, readings: Sequence[SentenceReading]
-) -> Judgement:
-    """Return the judgement with the probability that the short answer is right, and with the answer
-    of another document that differs."""
-    if not judgement.answer:
-        return judgement
-    best = _find_likeliest(readings)
-    in_order = sorted(readings, key=lambda each: (-each.likelihood, each is not best))
-    rival = find_rival(inquiry, in_order)
-    return replace(
-        judgement,
-        short_confidence=short_answer_features(inquiry, in_order).probability,
-        rival=RivalAnswer(rival.answer, rival.evidence) if rival else None,
-    )
-
-
-def judgement_features(told: Sequence[Features], best: Features) -> JudgementFeatures:
-    """Return document-level features: the highest rank score, plus relevance and rarest weight
-    of the best sentence."""
-    return JudgementFeatures(max(features.ranked for features in told), best.relevance, best.rarest)
 
 
 def _apply_readings(
@@ -454,10 +392,3 @@ def _apply_readings(
         evidence=rated_evidence,
         reasons=(why, *candidate.reasons),
     )
-
-
-_BOUND = 12.0
-
-
-def _clamp_logit(logit: float) -> float:
-    return max(-_BOUND, min(_BOUND, logit))

@@ -42,13 +42,19 @@ class SentenceReading:
     """A sentence reading: features, likeliest answer, absent question terms.
 
     ``lacking`` holds question terms absent from the passage; ``authority`` is the document
-    authority."""
+    authority; ``passage`` is the text read, below a line of headings."""
 
     evidence: Evidence
     features: Features
     answer: str
     lacking: tuple[str, ...]
     authority: float = 1.0
+    passage: str = ""
+
+    @property
+    def passage_body(self) -> str:
+        """The passage without its headings."""
+        return self.passage.partition("\n")[2]
 
     @property
     def probability(self) -> float:
@@ -61,6 +67,10 @@ class SentenceReading:
         return self.features.logit + (math.log(self.authority) if self.authority else -math.inf)
 
 
+def find_likeliest(readings: Sequence[SentenceReading]) -> SentenceReading | None:
+    return max(readings, key=lambda each: (each.likelihood, each.evidence.iri), default=None)
+
+
 def compute_logit(weights_: Sequence[float], features: Sequence[float]) -> float:
     """Return the logit: bias plus weighted features."""
     bias, *counts = weights_
@@ -70,3 +80,11 @@ def compute_logit(weights_: Sequence[float], features: Sequence[float]) -> float
 def logit_probability(logit: float) -> float:
     """Return the probability of a logit."""
     return round(1 / (1 + math.exp(-max(-60.0, min(60.0, logit)))), 6)
+
+
+_BOUND = 12.0
+
+
+def bound_logit(logit: float) -> float:
+    """Return a logit within bounds, so that no reader's single figure outweighs all others."""
+    return max(-_BOUND, min(_BOUND, logit))

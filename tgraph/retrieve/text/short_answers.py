@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tgraph.resources import load_weights
+from tgraph.models.reader import PassageReading
+from tgraph.resources import load_weights, word_set
+from tgraph.retrieve.text.lexical import words
 from tgraph.retrieve.text.question_analysis import AnalysedQuestion
 from tgraph.retrieve.text.sentence_readings import (
     SentenceReading,
+    bound_logit,
     compute_logit,
     logit_probability,
 )
@@ -16,6 +20,7 @@ from tgraph.retrieve.text.sentence_readings import (
 WEIGHTS = load_weights("short_answer")
 """The bias, then what each of ``ShortAnswerFeatures`` counts."""
 
+_PRONOUNS = word_set("questions", "pronouns")
 _LARGEST_LEAD = 6.0
 _SAME = 0.5
 """The share of words (F1) that two answers have in common if they are the same answer."""
@@ -24,12 +29,14 @@ _SAME = 0.5
 class ShortAnswerFeatures(NamedTuple):
     """Features predicting whether a short answer is right.
 
-    ``ranked`` and ``span`` are those of the sentence (``Features``); ``lead`` is the lead in log
-    odds over the likeliest sentence with another answer, bounded."""
+    ``alone`` is the logit of the likeliest answer within the sentence, read alone, ``lead`` the
+    logarithm of how much likelier all sentences with the same answer are together than those with
+    another, both bounded, and ``pronouns`` the share of pronouns in the passages, which tell of
+    someone without a name."""
 
-    ranked: float
-    span: float
+    alone: float
     lead: float
+    pronouns: float
 
     @property
     def probability(self) -> float:
@@ -38,15 +45,38 @@ class ShortAnswerFeatures(NamedTuple):
 
 
 def short_answer_features(
-    inquiry: AnalysedQuestion, readings: Sequence[SentenceReading]
+    inquiry: AnalysedQuestion, readings: Sequence[SentenceReading], alone: PassageReading
 ) -> ShortAnswerFeatures:
-    """Return the features of the short answer of the likeliest reading; the likeliest reading comes
-    first."""
+    """Return the features of the short answer of the likeliest reading, which comes first;
+    ``alone`` is the reading of that sentence alone."""
     best, *others = readings
-    contrary = [reading for reading in others if not _have_same_answer(inquiry, reading, best)]
-    lead = best.likelihood - contrary[0].likelihood if contrary else _LARGEST_LEAD
-    features = best.features
-    return ShortAnswerFeatures(features.ranked, features.span, min(_LARGEST_LEAD, lead))
+    (span,) = alone.spans
+    return ShortAnswerFeatures(
+        bound_logit(span.score) if span else best.features.span,
+        _measure_lead(inquiry, best, others),
+        _measure_pronouns(readings),
+    )
+
+
+def _measure_lead(
+    inquiry: AnalysedQuestion, best: SentenceReading, others: Sequence[SentenceReading]
+) -> float:
+    same, contrary = math.exp(best.likelihood), 0.0
+    for reading in others:
+        if _have_same_answer(inquiry, reading, best):
+            same += math.exp(reading.likelihood)
+        else:
+            contrary += math.exp(reading.likelihood)
+    if not same or not contrary:
+        return _LARGEST_LEAD
+    return max(-_LARGEST_LEAD, min(_LARGEST_LEAD, math.log(same / contrary)))
+
+
+def _measure_pronouns(readings: Sequence[SentenceReading]) -> float:
+    """Return the share of pronouns among the words of the passages read."""
+    bodies = dict.fromkeys(reading.passage_body for reading in readings)
+    texts = [word for body in bodies for word in words(body)]
+    return sum(word in _PRONOUNS for word in texts) / (len(texts) or 1)
 
 
 def _have_same_answer(

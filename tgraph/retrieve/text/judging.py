@@ -1,0 +1,159 @@
+"""Judgements on readings: whether the documents answer a question, and by which words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from tgraph.model import Judgement, RivalAnswer
+from tgraph.models.reader import Passage, PassageReading, Reader, SpanReading
+from tgraph.resources import load_weights
+from tgraph.retrieve.base import Context
+from tgraph.retrieve.reasons import THIRD_WORDING
+from tgraph.retrieve.text.page_sentences import read_place_text
+from tgraph.retrieve.text.question_analysis import AnalysedQuestion
+from tgraph.retrieve.text.rival_answers import find_rival
+from tgraph.retrieve.text.sentence_readings import (
+    SentenceReading,
+    bound_logit,
+    compute_logit,
+    find_likeliest,
+    logit_probability,
+)
+from tgraph.retrieve.text.short_answers import short_answer_features
+
+WEIGHTS = load_weights("answerable")
+"""The bias, then what each of ``AnswerableFeatures`` counts."""
+
+_EARLIER_WEIGHTS = load_weights("confidence")
+"""The bias, then what each of ``EarlierFeatures`` counts, for records of earlier wordings."""
+
+_MARKS = frozenset("`_/{}[]<>=#*|\\$@")
+_MOST_MARKS = 0.01
+"""The share of marks from which on passages are technical text and nothing else."""
+
+
+class AnswerableFeatures(NamedTuple):
+    """Features predicting whether the documents answer at all.
+
+    ``ranked`` is the highest ranking score, ``relevance`` the sum of the logits that the best
+    answer's passage and its sentence alone answer, ``unnamed`` the share of the question's names
+    that all passages lack, ``misfit`` 1 for an answer of another kind than asked for, and ``marks``
+    the share of the marks of code, paths and links in the passages, from 0 to 1."""
+
+    ranked: float
+    relevance: float
+    unnamed: float
+    misfit: float
+    marks: float
+
+    @property
+    def probability(self) -> float:
+        return logit_probability(compute_logit(WEIGHTS, self))
+
+
+class EarlierFeatures(NamedTuple):
+    """As ``AnswerableFeatures``, for records of earlier wordings: ``rarest`` is the highest weight
+    among question words that the best answer's passage lacks."""
+
+    ranked: float
+    relevance: float
+    rarest: float
+
+    @property
+    def probability(self) -> float:
+        return logit_probability(compute_logit(_EARLIER_WEIGHTS, self))
+
+
+def judge_readings(
+    inquiry: AnalysedQuestion,
+    readings: Sequence[SentenceReading],
+    reader: Reader,
+    context: Context,
+) -> Judgement:
+    """Judge whether the readings answer the question; return the confidence with the likeliest
+    sentence's answer and question words found in no passage, in order.
+
+    The likeliest sentence is read once more, alone."""
+    best = find_likeliest(readings)
+    if best is None:
+        return Judgement(0.0)
+    missing = _find_missing_words(inquiry, readings)
+    if context.wording < THIRD_WORDING:
+        confidence = earlier_features(readings, best).probability
+        return Judgement(confidence, best.answer, best.evidence, missing)
+    alone = _read_alone(inquiry, best, reader, context)
+    confidence = answerable_features(inquiry, readings, best, alone).probability
+    judgement = Judgement(confidence, best.answer, best.evidence, missing)
+    return _judge_short_answer(judgement, inquiry, readings, best, alone)
+
+
+def _read_alone(
+    inquiry: AnalysedQuestion, best: SentenceReading, reader: Reader, context: Context
+) -> PassageReading:
+    """Read a sentence under its headings, without what stands around it; of a sentence that answers
+    together with others, return what was read of them together."""
+    features = best.features
+    if features.bridged:
+        return PassageReading(features.relevance, (SpanReading(0, 0, features.span),))
+    headings = best.passage.partition("\n")[0] + "\n"
+    text = headings + read_place_text(best.evidence, context)
+    (alone,) = reader.read(
+        inquiry.text, [Passage(text, ((len(headings), len(text)),))], context.sink
+    )
+    return alone
+
+
+def _find_missing_words(
+    inquiry: AnalysedQuestion, readings: Sequence[SentenceReading]
+) -> tuple[str, ...]:
+    nowhere = set(inquiry.weights).intersection(*(reading.lacking for reading in readings))
+    lexicon = inquiry.lexicon
+    missing = (word for word in lexicon.words(inquiry.text) if lexicon.stem(word) in nowhere)
+    return tuple(dict.fromkeys(missing))
+
+
+def earlier_features(readings: Sequence[SentenceReading], best: SentenceReading) -> EarlierFeatures:
+    ranked = max(reading.features.ranked for reading in readings)
+    return EarlierFeatures(ranked, best.features.relevance, best.features.rarest)
+
+
+def answerable_features(
+    inquiry: AnalysedQuestion,
+    readings: Sequence[SentenceReading],
+    best: SentenceReading,
+    alone: PassageReading,
+) -> AnswerableFeatures:
+    """Return the features of a question; ``alone`` is the reading of the best sentence alone."""
+    unnamed = inquiry.names.intersection(*(reading.lacking for reading in readings))
+    known = inquiry.lexicon.term_set(inquiry.text)
+    text = "".join(dict.fromkeys(reading.passage_body for reading in readings))
+    marks = sum(character in _MARKS for character in text) / (len(text) or 1)
+    return AnswerableFeatures(
+        ranked=max(reading.features.ranked for reading in readings),
+        relevance=best.features.relevance + bound_logit(alone.relevance),
+        unnamed=len(unnamed) / (len(inquiry.names) or 1),
+        misfit=float(bool(best.answer) and not inquiry.sought.fits_answer(best.answer, known)),
+        marks=min(marks, _MOST_MARKS) / _MOST_MARKS,
+    )
+
+
+def _judge_short_answer(
+    judgement: Judgement,
+    inquiry: AnalysedQuestion,
+    readings: Sequence[SentenceReading],
+    best: SentenceReading,
+    alone: PassageReading,
+) -> Judgement:
+    """Return the judgement with the probability that the short answer is right, and with the answer
+    of another document that differs."""
+    if not judgement.answer:
+        return judgement
+    in_order = sorted(readings, key=lambda each: (-each.likelihood, each is not best))
+    rival = find_rival(inquiry, in_order)
+    return replace(
+        judgement,
+        short_confidence=short_answer_features(inquiry, in_order, alone).probability,
+        rival=RivalAnswer(rival.answer, rival.evidence) if rival else None,
+    )
