@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 import networkx as nx
@@ -18,15 +19,24 @@ from tgraph.engine.ask.method_factory import method_of
 from tgraph.engine.ask.methods import TwoStages
 from tgraph.engine.components import Components
 from tgraph.index.network_ties import NetworkTies, WeightedPairs, synonym_pairs
+from tgraph.index.sources import document_of_chunk
 from tgraph.index.vectors.stores import vector_store
 from tgraph.model import Candidate, Edge
 from tgraph.models.base import Call
 from tgraph.retrieve.base import Question
 from tgraph.retrieve.modes.ppr import PprSearchSettings
+from tgraph.retrieve.reasons import THIRD_WORDING
 from tgraph.retrieve.search.graph import GraphRetriever
 from tgraph.retrieve.search.names import WORDING, NameIndex
 from tgraph.retrieve.search.network import Network, build_network, network_of
-from tgraph.retrieve.search.pagerank import named_shares, scale_weights, walk_starts
+from tgraph.retrieve.search.pagerank import (
+    MOST_PAGES,
+    linked_pages,
+    named_pages,
+    named_shares,
+    scale_weights,
+    walk_starts,
+)
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel
 
@@ -236,6 +246,47 @@ def test_what_many_chunks_name_weighs_less():
     assert {start.node: start.weight for start in starts} == pytest.approx({0: 0.2, 1: 0.8})
     named = named_shares("Did the Fram leave Paris?", found, 1.0)
     assert {node: share for node, (share, _) in named.items()} == pytest.approx({0: 0.2, 1: 0.8})
+
+
+def test_the_walk_starts_from_pages_about_what_is_named_and_about_what_those_mention(graph):
+    network = network_of(graph.context(), 0.8, 1.0)
+
+    def named(pages: dict[int, float]) -> list[str]:
+        documents = graph.context().evidence.documents
+        iris = [document_of_chunk(network.iri(page)) for page in pages]
+        return [documents([iri])[iri][0] for iri in iris]
+
+    pages = named_pages(named_shares("Who was the builder of the Fram?", network, 2.0), network)
+    assert named(pages) == ["Fram"]
+    linked = linked_pages(pages, network)
+    assert named(linked) == ["Colin Archer"]
+    assert sum(linked.values()) == pytest.approx(sum(pages.values()))
+    assert named(linked_pages(linked, network)) == ["Larvik"]
+
+
+def test_a_long_document_is_no_page_about_what_it_is_called_after():
+    chunks = [f"urn:chunk:{n}" for n in range(MOST_PAGES + 2)]
+    about = dict.fromkeys(((0, 2 + n) for n in range(MOST_PAGES + 1)), 1.0)
+    ties = ties_of(mentions={**about, (1, MOST_PAGES + 3): 1.0}, subjects=about)
+    entities = [v.entity_iri("Fram"), v.entity_iri("Gjoa")]
+    found = build_network(entities, chunks, ties, 1.0, NameIndex([]), lambda iri: None)
+    assert len(found.chunks_about(0)) == MOST_PAGES + 1
+    assert not found.chunks_about(1)
+    assert not named_pages({0: (1.0, "Fram"), 1: (1.0, "Gjoa")}, found)
+
+
+def test_a_session_of_an_earlier_release_walks_as_it_did(graph):
+    context = graph.context()
+    retriever = method_of("ppr", Components(load_settings(None), graph.root / "cache")).retriever
+    now, before = (
+        retriever.retrieve(Question(QUESTION), replace(context, wording=wording))
+        for wording in (THIRD_WORDING, THIRD_WORDING - 1)
+    )
+    assert titles(now)[:2] == titles(before)[:2]
+    scores = [
+        [c.score for c in found.candidates if c.item.kind == "chunk"] for found in (now, before)
+    ]
+    assert scores[0] != scores[1]
 
 
 def test_a_model_chooses_the_edges_to_start_from_and_its_call_is_on_record(graph):

@@ -129,14 +129,16 @@ def _dot_product(one: NDArray[float64], other: NDArray[float64]) -> float:
 class Network:
     """Entities and chunks as numbered nodes: entities first, then chunks, both in IRI order.
 
-    ``spread`` holds the number of chunks naming each entity. ``names`` indexes entity nodes by
-    name and chunks by document title. ``find`` returns the node of a chunk or of an entity
+    ``spread`` holds the number of chunks naming each entity. ``subjects`` pairs entities (first
+    row, ascending) with the chunks called after them. ``names`` indexes entity
+    nodes by name and chunks by document title. ``find`` returns the node of a chunk or of an entity
     (under any of its names), or None for other IRIs."""
 
     entities: Sequence[str]
     chunks: Sequence[str]
     ties: Adjacency
     spread: Sequence[int]
+    subjects: NDArray[int64]
     names: NameIndex
     find: Callable[[str], int | None]
     _known: dict[str, int | None] = field(default_factory=dict, repr=False)
@@ -158,6 +160,13 @@ class Network:
     def list_neighbours(self, node: int) -> list[int]:
         """Return a node's neighbours, in ascending order."""
         return self.ties.list_neighbours(node)
+
+    def chunks_about(self, entity: int) -> list[int]:
+        """Return the chunks that are called after an entity, in ascending order."""
+        entities, about = self.subjects
+        first, last = entities.searchsorted([entity, entity + 1])
+        chunks: list[int] = about[first:last].tolist()
+        return chunks
 
     def walk(self, starts: Mapping[int, float], damping: float) -> NDArray[float64]:
         """Return a random walk's visit probabilities in node order; their sum is 1.
@@ -214,7 +223,8 @@ def build_network(
     kinds = ties.facts, ties.mentions, ties.subjects.times(subject_weight), ties.synonyms
     adjacency = Adjacency.from_pairs(len(entities) + len(chunks), kinds)
     counts = ties.chunk_counts(len(entities))
-    return Network(entities, chunks, adjacency, counts, names, find)
+    subjects = ties.subjects.ends.T.copy()
+    return Network(entities, chunks, adjacency, counts, subjects, names, find)
 
 
 def _find_place(keys: Sequence[str], iri: str) -> int | None:

@@ -10,10 +10,10 @@ single sentence or a bridge of two, as read by the mode ``graph``: a walk doesn'
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, TypeVar
 
 from pyoxigraph import NamedNode
@@ -26,7 +26,7 @@ from tgraph.retrieve.entity_matching import add_labels, triples_of
 from tgraph.retrieve.labels import labels_of, with_labels
 from tgraph.retrieve.modes.ppr import PprSearchSettings
 from tgraph.retrieve.orders import MOST_BEYOND, cut_order, left_out_order, list_hit_iris
-from tgraph.retrieve.reasons import explain
+from tgraph.retrieve.reasons import THIRD_WORDING, explain
 from tgraph.retrieve.search.graph import GraphRetriever
 from tgraph.retrieve.search.network import Network, network_of
 
@@ -48,6 +48,9 @@ UNVISITED = 1e-5
 
 SHOWN = 3
 """Entities that a reason names."""
+
+MOST_PAGES = 20
+"""Chunks called after one thing, beyond which the walk doesn't start from them: a long document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +85,10 @@ class PprRetriever:
         name_shares = named_shares(question.text, network, settings.name_weight)
         starts = walk_starts(question.text, name_shares, edges, network, settings)
         titles = {node: share for node, (share, _) in name_shares.items() if network.is_chunk(node)}
-        weights = self._start_weights(starts, titles, chunks, network)
+        before_pages = context.wording < THIRD_WORDING  # a session of a release without them
+        pages = {} if before_pages else named_pages(name_shares, network)
+        linked = linked_pages(pages, network)
+        weights = self._start_weights(starts, (titles, pages, linked), chunks, network)
         walk = network.walk(weights, settings.damping) if weights else None
         order = rank_chunks(network, walk, chunks, vector, settings, context)
         read = read_first(question, settings.read, context)
@@ -160,13 +166,15 @@ class PprRetriever:
     def _start_weights(
         self,
         starts: Sequence[WalkStart],
-        titles: Mapping[int, float],
+        direct: Iterable[Mapping[int, float]],
         chunks: Hits,
         network: Network,
     ) -> dict[int, float]:
-        """Weigh the walk's starting nodes: entities, chunks with a named title, and chunks by
-        similarity."""
-        node_weights: defaultdict[int, float] = defaultdict(float, titles)
+        """Weigh the walk's starting nodes: entities, chunks that names lead to ``direct``, and
+        chunks by similarity."""
+        node_weights: defaultdict[int, float] = defaultdict(float)
+        for chunk, share in chain.from_iterable(weights.items() for weights in direct):
+            node_weights[chunk] += share
         for start in starts:
             node_weights[start.node] += start.weight
         top_score = max((score for _, score in chunks), default=0.0)
@@ -297,6 +305,39 @@ def walk_starts(
         )
         starts[node] = WalkStart(node, share + (name_start.weight if name_start else 0.0), match)
     return sorted(starts.values(), key=lambda s: (s.match.method != "name", -s.weight, s.node))
+
+
+def named_pages(named: Mapping[int, tuple[float, str]], network: Network) -> dict[int, float]:
+    """Return the chunks called after what is ``named``, with the share of each."""
+    titled = Counter(name for node, (_, name) in named.items() if network.is_chunk(node))
+    pages: defaultdict[int, float] = defaultdict(float)
+    for node, (share, name) in named.items():
+        if titled[name] > MOST_PAGES:
+            continue
+        about = [node] if network.is_chunk(node) else _list_pages(node, network)
+        for page in about:
+            pages[page] += share / len(about)
+    return dict(pages)
+
+
+def linked_pages(pages: Mapping[int, float], network: Network) -> dict[int, float]:
+    """Return the chunks called after what ``pages`` mention, other than these; each page passes
+    on its share in equal parts."""
+    shares: defaultdict[int, float] = defaultdict(float)
+    for page, share in pages.items():
+        linked: dict[int, float] = {}
+        for entity in network.list_neighbours(page):
+            about = _list_pages(entity, network)
+            linked |= {c: max(linked.get(c, 0.0), 1 / len(about)) for c in about if c not in pages}
+        for chunk, part in scale_weights(linked, share).items():
+            shares[chunk] += part
+    return dict(shares)
+
+
+def _list_pages(entity: int, network: Network) -> list[int]:
+    """Return the chunks called after an entity; none if they are so many that they tell nothing."""
+    about = network.chunks_about(entity)
+    return about if len(about) <= MOST_PAGES else []
 
 
 def _entity_match(
