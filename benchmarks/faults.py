@@ -245,7 +245,7 @@ class _AnyStatus(urllib.request.HTTPErrorProcessor):
         return response
 
 
-def _opener() -> urllib.request.OpenerDirector:
+def _build_opener() -> urllib.request.OpenerDirector:
     return urllib.request.build_opener(_AnyStatus)
 
 
@@ -285,7 +285,7 @@ class Server:
         began = time.monotonic()
         try:
             request = urllib.request.Request(url, data, {"Content-Type": kind})
-            with _opener().open(request, timeout=PATIENCE) as reply:
+            with _build_opener().open(request, timeout=PATIENCE) as reply:
                 code, text = reply.status, reply.read().decode()
         except (OSError, http.client.HTTPException) as error:
             code, text = -1, str(error)

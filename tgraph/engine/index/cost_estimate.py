@@ -13,8 +13,10 @@ from typing import Any
 from tgraph import vocabulary as v
 from tgraph.engine.index.document_ingest import choose_stale_readings, file_limits, load_anew
 from tgraph.engine.index.extraction import chunks_of
+from tgraph.engine.index.stale_readings import StaleReading
 from tgraph.errors import IngestError, StoreError
 from tgraph.index.sources import source_value
+from tgraph.ingest.base import FileLimits
 from tgraph.ingest.files import SourceFile, Unread, discover_files, load
 from tgraph.ingest.parser_process import closing_parser
 from tgraph.librarian import Librarian
@@ -135,13 +137,15 @@ def estimate_reread(
         stale = choose_stale_readings(snapshot.store, paths)
         for reading in {each.document: each for each in stale}.values():
             counts.count_document(
-                reading.path, partial(_reread, snapshot.store, librarian, reading, limits)
+                reading.path, partial(_load_new_reading, snapshot.store, librarian, reading, limits)
             )
     return counts.estimate(prices)
 
 
-def _reread(*arguments: Any) -> Document:
-    return load_anew(*arguments)[0]
+def _load_new_reading(
+    store: Store, librarian: Librarian, reading: StaleReading, limits: FileLimits
+) -> Document:
+    return load_anew(store, librarian, reading, limits)[0]
 
 
 class _ReadingCounts:
