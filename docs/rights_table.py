@@ -27,7 +27,8 @@ contain:
 
 `tests/extensions/server/test_rights.py` asks every route with tokens of each right and looks into
 the answers. No answer names a collection that the token is not for. An update by `/sparql` needs
-`govern` too; a point in time that is named by a session needs `read`.
+`govern` too, and so does an upload with `reinstate`; a point in time that may be named by a
+session needs `read`, and without it errors don't list the names that there are.
 
 ## Operations
 

@@ -7,13 +7,15 @@ import os
 import time
 from hashlib import sha256
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import workers
+from tgraph.cli.main import cli
 from tgraph.errors import NotAGraphError, StoreError, UsageError
 from tgraph.librarian import Librarian
 from tgraph.store.files import FileLock, hold_lock, read_json, sweep_files, write_atomic, write_json
@@ -135,6 +137,30 @@ def test_a_graph_is_found_from_below(tmp_path: Path) -> None:
     assert GraphFolder.find(below) == made == GraphFolder.create(tmp_path / "g")
     with pytest.raises(NotAGraphError, match="no tgraph graph"):
         GraphFolder.find(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["", "graph.json", "tgraph.toml"])
+def test_a_graph_of_another_user_is_opened_where_it_is_named_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    folder = GraphFolder.create(tmp_path / "tgraph-graph").path
+    (folder / "tgraph.toml").touch()
+    stat, others = Path.stat, folder / name
+
+    def stat_as_others(path: Path, **options: bool) -> Any:
+        status = stat(path, **options)
+        if path != others:
+            return status
+        return os.stat_result((*status[:4], os.geteuid() + 7, *status[5:]))
+
+    monkeypatch.setattr(Path, "stat", stat_as_others)
+    monkeypatch.chdir(tmp_path)
+    found = CliRunner().invoke(cli, ["sessions"])
+    assert (found.exit_code, "belongs to another user" in found.output) == (2, True)
+    named = CliRunner().invoke(cli, ["--root", str(folder), "collections", "list"])
+    assert named.exit_code == 0
+    with pytest.raises(UsageError, match="belongs to another user"):
+        GraphFolder.find(folder)
 
 
 @pytest.mark.parametrize("name", ["", "..", "a/b", ".hidden", "x" * 101, "a\nb"])

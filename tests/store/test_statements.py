@@ -58,3 +58,22 @@ def test_quads_are_written_and_read(
 
 def test_the_text_of_no_quads_is_empty() -> None:
     assert trig([]) == format_nquads([]) == ""
+
+
+@pytest.mark.parametrize(
+    ("read", "opening", "closing"),
+    [
+        (read_nquads, "<<( <urn:x:a> <urn:x:b> ", " )>>"),
+        (read_trig, "<<( <urn:x:a> <urn:x:b> ", " )>>"),
+        (read_trig, "( '\"' \"'\" ", " )"),
+        (read_trig, "[ <urn:x:b> ''' \" ''' ; <urn:x:c> ", " ]"),
+    ],
+)
+def test_what_is_nested_deeply_is_damaged(read, opening, closing):
+    for levels, text in ((1, '"((((<<("'), (60_000, '"x"')):
+        quad = f"<urn:x:s> <urn:x:p> {opening * levels}{text}{closing * levels} ."
+        if levels == 1:
+            assert read(f"{quad}\n" * 200)
+        else:
+            with pytest.raises(SyntaxError, match="in each other"):
+                read(f"{quad}\n")

@@ -159,12 +159,13 @@ def find_root(*, create: bool = False) -> Path | None:
     if root_path := common_option("root") or os.environ.get("TGRAPH_ROOT"):
         return Path(root_path)
     from tgraph.errors import NotAGraphError
-    from tgraph.store.folder import MARKER
+    from tgraph.store.folder import MARKER, check_owner
 
     here = Path.cwd()
     for folder in (here, *here.parents):
         for candidate in (folder, folder / DEFAULT_FOLDER):
             if (candidate / MARKER).is_file():
+                check_owner(candidate)
                 return candidate
     if create:
         return here / DEFAULT_FOLDER

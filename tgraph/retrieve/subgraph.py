@@ -153,6 +153,8 @@ def grow_subgraph(
     visited: set[str] = set()
     frontier = list(seeds)
     for hop in range(context.limits.max_path_length):
+        if hop and not frontier:
+            break
         nearest = {} if subgraph.hops else _at_hubs(frontier, inquiry, meaning, context)
         edges_by_entity = {e: edges_of(e, context) for e in frontier if e not in nearest}
         meaning.learn(iri for edges in edges_by_entity.values() for iri in edges)

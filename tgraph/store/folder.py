@@ -29,8 +29,21 @@ from tgraph.store.files import disk_errors, make_folder, read_json, sweep_files,
 FORMAT = 1
 """The format that this tgraph writes; it reads this and every older one."""
 
-MARKER = "graph.json"
+MARKER, SETTINGS = "graph.json", "tgraph.toml"
+_ROOT = 0
 _NAME = re.compile(r"[\w][\w.@+-]{0,99}", re.UNICODE)
+
+
+def check_owner(folder: Path) -> None:
+    """Raise ``UsageError`` for a graph that was come across, not named, and is another user's: its
+    settings say where questions and keys are sent."""
+    paths = [path for name in ("", MARKER, SETTINGS) if (path := folder / name).exists()]
+    if {path.stat().st_uid for path in paths} - {os.geteuid(), _ROOT}:
+        raise UsageError(
+            f"The nearest graph, {folder}, belongs to another user, whose settings may send"
+            " questions and keys elsewhere.",
+            f"If you trust it, name it: --root {folder}, or TGRAPH_ROOT.",
+        )
 
 
 class CollectionFolder:
@@ -95,6 +108,7 @@ class GraphFolder:
         """Open the graph in a folder or its nearest parent; raise ``NotAGraphError`` otherwise."""
         for folder in (start, *start.parents):
             if os.access(folder / MARKER, os.R_OK):
+                check_owner(folder)
                 return cls.open(folder)
         raise NotAGraphError(
             f"There is no tgraph graph in {start} or above it.",

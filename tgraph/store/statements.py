@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import BinaryIO, Self
 from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad, RdfFormat, Triple, parse, serialize
 
 from tgraph import vocabulary as v
+from tgraph.foreign_bytes import DEEPEST
 
 Value = NamedNode | Literal | str | int | float | bool | datetime
 """What may be stated: a term, or a plain value; a ``str`` is a text (an IRI is a ``NamedNode``)."""
@@ -81,13 +83,49 @@ class Statements:
 
 
 def read_nquads(text: str | bytes) -> list[Quad]:
-    """Return the quads of N-Quads that tgraph or a store wrote, in their order."""
+    """Return the quads of N-Quads that tgraph or a store wrote, in their order.
+
+    ``SyntaxError`` where the text is damaged, or nests triple terms deeper than ``DEEPEST``: a
+    replica's journal or a log may bring it, and the parser calls itself."""
+    data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    if data.count(_TRIPLE) > DEEPEST and any(map(_is_deep, data.splitlines())):
+        raise SyntaxError(f"More than {DEEPEST} triple terms are in each other")
     return list(parse(text, RdfFormat.N_QUADS, lenient=True))
 
 
+_TRIPLE = b"<<("
+_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"')
+
+
+def _is_deep(line: bytes) -> bool:
+    return line.count(_TRIPLE) > DEEPEST and _STRING.sub(b"", line).count(_TRIPLE) > DEEPEST
+
+
 def read_trig(text: str) -> list[Quad]:
-    """Return the quads of TriG in their order. ``SyntaxError`` where the text is damaged."""
+    """Return the quads of TriG in their order. ``SyntaxError`` where the text is damaged, or has
+    brackets that are nested deeper than ``DEEPEST``."""
+    if sum(map(text.count, ("<<", "[", "("))) > DEEPEST:
+        _check_brackets(text)
     return list(parse(text, RdfFormat.TRIG))
+
+
+_TRIG_TOKEN = re.compile(
+    r"""\"{3}(?:[^"\\]++|\\.|"(?!""))*+\"{3}|'{3}(?:[^'\\]++|\\.|'(?!''))*+'{3}"""
+    r"""|"(?:[^"\\\n]++|\\.)*+"|'(?:[^'\\\n]++|\\.)*+'|<[^<>\s]*+>|\#[^\n]*+"""
+    r"""|(?P<opening><<|[\[(])|(?P<closing>>>|[\])])""",
+    re.S,
+)
+
+
+def _check_brackets(text: str) -> None:
+    depth = 0
+    for token in _TRIG_TOKEN.finditer(text):
+        if token["opening"]:
+            depth += 1
+        elif token["closing"]:
+            depth -= 1
+        if depth > 2 * DEEPEST:  # a triple term opens two
+            raise SyntaxError(f"More than {DEEPEST} triple terms or lists are in each other")
 
 
 def to_bytes(

@@ -22,10 +22,15 @@ from tgraph.testing import HashingEmbedder, ScriptedModel
 
 TEXT = "Marie Curie discovered Polonium in Paris. Pierre Curie worked with Marie Curie."
 INSERT = (
-    'INSERT DATA { <urn:x:a> rdfs:label "A" . GRAPH <urn:x:mine> { <urn:x:a> rdfs:comment "n" } }'
+    'INSERT DATA { <urn:x:a> rdfs:label "A" . GRAPH <urn:x:mine> { <urn:x:a> rdfs:comment "n" .'
+    " <urn:x:n> rdf:reifies <<( <urn:x:a> <urn:x:b> 1 )>> } }"
 )
 EVIDENCE = "GRAPH <urn:graph:source> { ?e a tg:Evidence ; tg:quote ?q }"
 FORGED = "GRAPH <urn:graph:source> { ?e tg:quote 'Marie Curie discovered Thallium in Paris.' }"
+NESTED = "INSERT DATA {{ GRAPH <urn:x:mine> {{ <urn:x:a> <urn:x:b> {}{}{} }} }}"
+WRAP = """ ; INSERT { GRAPH <urn:x:mine> { <urn:x:a> <urn:x:b> ?t } }
+  WHERE { GRAPH <urn:x:mine> { <urn:x:a> <urn:x:b> ?o }
+    BIND(TRIPLE(<urn:x:a>, <urn:x:b>, ?o) AS ?t) }"""
 OFFSET = "GRAPH <urn:graph:source> { ?e tg:charOffset ?n }"
 
 
@@ -50,7 +55,7 @@ def rows(graph, query: str) -> list[Any]:
 
 def test_an_update_is_published_recorded_and_chained(graph):
     before = rows(graph, "SELECT (MAX(?n) AS ?most) { ?entry tg:sequence ?n }")
-    assert graph.update(INSERT) == (2, 0)
+    assert graph.update(INSERT) == (3, 0)
     assert bool(graph.sparql('ASK { GRAPH <urn:x:mine> { <urn:x:a> rdfs:comment "n" } }'))
     query = """SELECT ?update ?hash ?agent WHERE {
       ?update a tg:Update, prov:Activity ; tg:contentHash ?hash ;
@@ -81,14 +86,14 @@ def test_an_update_says_that_it_waits_for_another_writer(graph):
         lock.release()
 
     graph.opened.message = let_go
-    assert graph.update(INSERT) == (2, 0)
+    assert graph.update(INSERT) == (3, 0)
     assert [text for text in said if "waiting" in text]
 
 
 @pytest.mark.slow
 def test_what_was_removed_is_gone_and_can_come_back(graph):
     graph.update(INSERT)
-    assert graph.update("DELETE WHERE { GRAPH <urn:x:mine> { ?s ?p ?o } }") == (0, 1)
+    assert graph.update("DELETE WHERE { GRAPH <urn:x:mine> { ?s ?p ?o } }") == (0, 2)
     assert not graph.sparql("ASK { GRAPH <urn:x:mine> { ?s ?p ?o } }")
     assert graph.update("CLEAR SILENT GRAPH <urn:x:nothing>") == (0, 0)
 
@@ -117,6 +122,13 @@ def test_an_update_that_changes_nothing_leaves_no_trace(graph):
         ("INSERT { ?e tg:original <urn:x:e> } WHERE { ?e a tg:Edge }", "rest on"),
         ("INSERT DATA { _:a rdfs:comment 1 }", "blank nodes"),
         ("INSERT DATA { <urn:x:a> tg:note 1 } ; INSERT DATA {", "wrong"),
+        ("INSERT DATA { <urn:x:a> <urn:x:b> <<( <urn:x:a> <urn:x:b> 1 )>> }", "relate a triple"),
+        (NESTED.format("<<( <urn:x:a> <urn:x:b> " * 2, "1", " )>>" * 2), "triple term"),
+        (
+            NESTED.format("<<( <urn:x:a> <urn:x:b> " * 12_000, "1", " )>>" * 12_000),
+            "triple term|nested",
+        ),
+        (NESTED.format("", "1", "") + WRAP * 2, "triple term"),
         ("LOAD <http://127.0.0.1:9/>", "LOAD"),
         ("SELECT * { ?s ?p ?o }", "not an update"),
     ],

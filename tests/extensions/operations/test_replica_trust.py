@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from hashlib import sha256
@@ -19,7 +20,7 @@ from tgraph import vocabulary as v
 from tgraph.cli.main import cli
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import EndpointError, TgraphError, VerificationError
-from tgraph.extensions.operations import follow, ship
+from tgraph.extensions.operations import follow, replica_storage, ship
 from tgraph.record.chain import GENESIS
 from tgraph.record.signing import make_keys
 from tgraph.store.statements import to_bytes
@@ -206,6 +207,34 @@ def test_the_log_of_another_graph_replaces_no_replica(
         other.purge(str(tmp_path / "b.txt"), reason="to raise the epoch")
         ship(other, url)
     refused(tmp_path / "r", url, "another graph")
+
+
+@pytest.mark.parametrize("kind", ["large", "pipe", "folder"])
+@pytest.mark.parametrize("name", ["log/head", "log/00000001.gz", "contents/*"])
+def test_what_is_stored_has_a_size_and_is_a_file(
+    graph: KnowledgeGraph,
+    url: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    kind: str,
+) -> None:
+    ship(graph, url)
+    path = min(Path(url).glob(name))
+    path.unlink()
+    if kind == "large":
+        monkeypatch.setattr(
+            replica_storage, "_MOST_BYTES", dict.fromkeys(replica_storage._MOST_BYTES, 1 << 20)
+        )
+        with path.open("wb") as file:
+            file.truncate(1 << 40)
+    elif kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.mkdir()
+    problem = "has more than" if kind == "large" else "is no file"
+    with open_graph(tmp_path / "r") as kg, pytest.raises(VerificationError, match=problem):
+        follow(kg, url)
 
 
 def test_vectors_and_tables_of_a_log_are_not_believed(

@@ -170,6 +170,46 @@ def test_a_tool_needs_its_right(tmp_path: Path) -> None:
                 with_client(server, look, token)
 
 
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("documents", "not have the right to read"),
+        ("documents/no.txt/pages/x", "not a whole number"),
+        ("documents/no.txt/pages/0/quotes/0/" + "9" * 5_000, "not a whole number"),
+        ("documents/no.txt/pages/0", "There is no document"),
+    ],
+)
+def test_what_is_wrong_with_a_resource_is_told_and_fills_no_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, path: str, said: str
+) -> None:
+    is_refused = path == "documents"
+    tokens = {"any": rights("ask") if is_refused else rights("read")}
+
+    async def read(client: Client) -> str:
+        with pytest.raises(MCPError) as wrong:
+            await client.read_resource(f"tgraph://default/{path}")
+        return str(wrong.value)
+
+    with running(make_graph(tmp_path), tokens) as server:
+        assert said in with_client(server, read, "any")
+    assert not [record for record in caplog.records if record.exc_info]
+
+
+def test_a_tool_tells_no_paths_of_the_server(tmp_path: Path) -> None:
+    root = make_graph(tmp_path)
+    for name in ("store", "snapshots"):
+        for file in (root / "collections" / "default" / name).rglob("*.sst"):
+            file.write_bytes(b"x" * file.stat().st_size)
+
+    async def ask(client: Client) -> CallToolResult:
+        return await client.call_tool("ask", {"question": QUESTION, "mode": "graph"})
+
+    with running(root) as server:
+        result = with_client(server, ask)
+    assert result.is_error
+    assert str(tmp_path) not in text(result)
+
+
 def test_a_question_that_is_cancelled_is_recorded_as_aborted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -41,6 +42,15 @@ SIGNS: dict[str, tuple[Content, ...]] = {
     "joblet.txt": ("jobs", "job", "documents", "knowledge", "sessions", "answer"),
 }
 """Words that stand in some contents alone, and these."""
+COSTLY = (
+    "graph.max_path_length",
+    "graph.edge_score_limit",
+    "drift_search.depth",
+    "drift_search.breadth",
+    "global_search.dynamic_num_repeats",
+    "local_search.top_k_entities",
+    "contextual_search.pool",
+)
 COLLECTION, WORD = HIDDEN = ("vaulted", "Quorvane")
 QUESTION = {"question": "Who discovered polonium?", "mode": "graph"}
 BODIES: dict[str, dict[str, Any]] = {
@@ -195,6 +205,39 @@ def test_the_right_to_ask_alone_answers_and_names_no_session(served: Running) ->
     assert (refused.is_error, "right to read" in text(refused)) == (True, True)
 
 
+def test_an_error_names_nothing_that_the_token_may_not_read(served: Running) -> None:
+    asked = [{"filters": {"documents": ["["]}}, {"settings": {"graph.graph_seeds": ["Nobody"]}}]
+    model = {"model": "tgraph-nothing", "messages": BODIES["completions"]["messages"]}
+    for more in asked:
+        said = {}
+        for token in ("all", "ask"):
+            with served.client(token) as client:
+                answers = [
+                    client.post(f"{API}/ask", json={**QUESTION, **more, "stream": stream})
+                    for stream in (False, True)
+                ]
+                said[token] = "".join(answer.text for answer in answers)
+        assert "curie.txt" in said["all"] or "Marie Curie" in said["all"]
+        assert not any(name in said["ask"] for name in ("curie.txt", "Marie Curie", "Polonium"))
+        assert said["ask"].count("There is no") + said["ask"].count("No document") == 2
+    with served.client("ask") as client:  # what is no secret is told
+        assert "/v1/models" in client.post("/v1/chat/completions", json=model).text
+
+
+def test_a_number_that_may_begin_a_session_needs_the_right_to_read(served: Running) -> None:
+    for point, status in ((12345678, 403), ("12345678", 403), (-1, 403), (1, 200)):
+        with served.client("ask") as client:
+            answer = client.post(f"{API}/ask", json={**QUESTION, "as_of": point})
+            assert answer.status_code == status
+
+
+def test_who_may_index_takes_no_retraction_back(served: Running) -> None:
+    files = {"file": ("curie.txt", b"Marie Curie discovered polonium.")}
+    with served.client("index") as client:
+        refused = client.post(f"{API}/documents", params={"reinstate": True}, files=files)
+    assert (refused.status_code, "govern" in refused.json()["detail"]) == (403, True)
+
+
 @pytest.mark.slow
 def test_an_answer_contains_what_its_route_declares(served: Running) -> None:
     """The last of these tests: it retracts and deletes."""
@@ -233,6 +276,26 @@ def test_a_request_brings_no_setting_but_those_listed(
 ) -> None:
     refused = client.post(f"{API}/ask", json={**QUESTION, "settings": settings})
     assert (refused.status_code, "can't be set" in refused.json()["detail"]) == (400, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "problem"),
+    [
+        *((name, 10**9, "at most") for name in COSTLY),
+        ("graph.max_path_length", "1000000000", "at most"),
+        ("local_search.include", ["x"] * 101, "at most"),
+        ("graph.traversal_instructions", ["[" * 100_000], "deep"),
+        ("answer.response_type", "\ud800", "surrogate"),
+    ],
+)
+def test_a_request_keeps_the_server_busy_for_no_longer_than_a_few_questions(
+    client: httpx.Client, name: str, value: Any, problem: str
+) -> None:
+    body = json.dumps({"question": "Who?", "mode": "graph", "settings": {name: value}})
+    refused = client.post(f"{API}/ask", content=body)
+    assert (refused.status_code, problem in refused.json()["detail"]) == (400, True)
+    most = {"graph.max_path_length": 40, "global_search.seed": 10**9}
+    assert client.post(f"{API}/ask", json={**QUESTION, "settings": most}).status_code == 200
 
 
 def test_each_setting_of_modes_is_allowed_or_refused_on_purpose() -> None:

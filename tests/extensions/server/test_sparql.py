@@ -158,3 +158,22 @@ def test_an_update_needs_the_right_and_keeps_the_rules(governed: Running) -> Non
 )
 def test_the_form_that_suits_best_is_chosen(accept: str, chosen: str) -> None:
     assert choose_media_type(accept, {"a/x": "x", "b/y": "y"})[0] == chosen
+
+
+@pytest.mark.parametrize(
+    ("path", "accept", "status"),
+    [
+        ("/sparql/%25%20%3C%1b%22?query=ASK%20%7B%7D", "*/*", 404),
+        ("/sparql/%FF", "text/turtle", 200),
+        ("/graphs?graph=urn:graph:source", "application/ld+json", 406),
+        (
+            "/sparql?query=CONSTRUCT%20%7B%3Ca:b%3E%20%3Ca:b%3E%20%3C%3C(%3Ca:b%3E%20%3Ca:b%3E%201)%3E%3E%7D%20%7B%7D",
+            "application/ld+json",
+            400,
+        ),
+    ],
+)
+def test_what_can_not_be_named_or_written_is_said(
+    client: httpx.Client, path: str, accept: str, status: int
+) -> None:
+    assert client.get(path, headers={"Accept": accept}).status_code == status

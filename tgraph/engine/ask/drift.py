@@ -323,9 +323,10 @@ class DriftSearch:
         for rounds_left in range(settings.depth, 0, -1):
             calls_left = settings.call_budget - self.calls - 1  # the last writes the answer
             size = min(settings.breadth, ceil(calls_left / rounds_left))
-            if size < 1:
+            chosen = self.graph.choose(size) if size >= 1 else []
+            if not chosen:
                 break
-            self._answer_actions(self._search_actions(self.graph.choose(size)))
+            self._answer_actions(self._search_actions(chosen))
         spent = self.calls + 1 >= settings.call_budget
         self.graph.close(NO_CALLS if spent else NO_ROUND)
         failures = [self.found.response(number).failure for number in self.found.answered_numbers]

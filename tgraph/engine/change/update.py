@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from pyoxigraph import BlankNode, Quad
+from pyoxigraph import BlankNode, Quad, Triple
 
 from tgraph import vocabulary as v
 from tgraph.engine.index.community_reports import cluster_entities, write_reports
@@ -130,3 +130,9 @@ def _check_allowed(added: Iterable[Quad], removed: Iterable[Quad]) -> None:
     for quad in added:
         if isinstance(quad.subject, BlankNode) or isinstance(quad.object, BlankNode):
             raise QueryError("An update can't create blank nodes.", "Give every node an IRI.")
+        if isinstance(quad.object, Triple) and quad.graph_name == v.KNOWLEDGE_GRAPH:
+            raise QueryError(
+                "Knowledge relates entities and values, and this would relate a triple: "
+                f"{_format_quad(quad)}",
+                "Speak of triples in a graph of your own (GRAPH <...> { ... }).",
+            )

@@ -32,6 +32,7 @@ def main() -> None:
             no_more_handles()
         if job["update"]:
             store.update(job["text"], prefixes=job["prefixes"], base_iri=job["base"])
+            _check_nesting(store)
             store.flush()
         else:
             _answer_query(store, job, sys.stdout.buffer)
@@ -44,6 +45,14 @@ def main() -> None:
         sys.exit(QUERY_FAULT)
     except (OSError, RuntimeError) as error:
         sys.exit(" ".join(str(error).split()))
+
+
+def _check_nesting(store: Any) -> None:
+    """Raise ``ValueError`` for a triple term within a triple term: whoever reads one that is deep
+    calls itself, until the process ends. Here that is this process, whatever it meets."""
+    nested = "FILTER(isTriple(?o) && isTriple(OBJECT(?o)))"
+    if store.query(f"ASK {{ {{ ?s ?p ?o }} UNION {{ GRAPH ?g {{ ?s ?p ?o }} }} {nested} }}"):
+        raise ValueError("a triple term can't be part of another triple term")
 
 
 def _answer_query(store: Any, job: dict[str, Any], out: BinaryIO) -> None:

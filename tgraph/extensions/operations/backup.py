@@ -61,13 +61,12 @@ from tgraph.store.files import (
     sweep_files,
     temporary_file,
 )
-from tgraph.store.folder import MARKER, GraphFolder
+from tgraph.store.folder import MARKER, SETTINGS, GraphFolder
 from tgraph.version import __version__
 from tgraph.vocabulary import collection_iri
 
 LIST = "backup.json"
 FORMAT = 1
-SETTINGS = "tgraph.toml"
 _BLOCK = 1 << 20
 _LARGEST_READ = 64 << 20
 _MOST_FILES = 5_000_000

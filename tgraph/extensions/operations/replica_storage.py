@@ -18,6 +18,10 @@ from tgraph.store.files import hold_lock, make_folder, write_atomic
 LOG, CONTENTS, DERIVED, JOURNALS = "log", "contents", "derived", "journals"
 """The folders below the URL."""
 
+_MOST_BYTES = {LOG: 1 << 30, CONTENTS: 1 << 30, DERIVED: 4 << 30, JOURNALS: 256 << 20}
+"""Bytes of a file that is read from storage, packed, by folder: whoever can write there can leave
+one of any size."""
+
 AGAIN = "Ship to another place, or find out who changed it."
 
 _TRANSFERS = 16
@@ -85,13 +89,21 @@ class Storage:
     def find(self, folder: str, name: str) -> bytes | None:
         """Return file content, or None if missing.
 
-        Reading from offset 0 avoids a size request."""
+        Raise ``VerificationError`` for more bytes than a file of the folder has, and for what is no
+        file; a size that the storage states is not asked for."""
+        most, path = _MOST_BYTES[folder], f"{self._base}/{folder}/{name}"
         with self._convert_errors():
+            if self._is_local and Path(path).exists() and not Path(path).is_file():
+                raise VerificationError(f"{folder}/{name} at {self.url} is no file.", AGAIN)
             try:
-                content: bytes = self._files.cat_file(f"{self._base}/{folder}/{name}", start=0)
+                content: bytes = self._files.cat_file(path, start=0, end=most + 1)
             except FileNotFoundError:
                 return None
-            return content
+        if len(content) > most:
+            raise VerificationError(
+                f"{folder}/{name} at {self.url} has more than {most:,} bytes, the limit.", AGAIN
+            )
+        return content
 
     def read(self, folder: str, name: str) -> bytes:
         """Return file content. Raise ``VerificationError`` if the file is missing."""

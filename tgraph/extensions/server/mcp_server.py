@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypeVar
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
-from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.exceptions import ResourceError, ToolError
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, Field
 
@@ -24,9 +24,10 @@ from tgraph.errors import TgraphError
 from tgraph.explain.audit.named_audits import list_audits
 from tgraph.explain.query.guard import gives_triples
 from tgraph.extensions.server.access import Access, Declaration
-from tgraph.extensions.server.requests import TurnIn, plain
+from tgraph.extensions.server.requests import TurnIn, parse_number, plain
 from tgraph.extensions.server.service import Message, Service
 from tgraph.extensions.server.sparql import query_bounds
+from tgraph.masking import hide_paths
 from tgraph.model import Answer, Citation, Turn
 from tgraph.rendering import describe_confidence, one_line
 from tgraph.retrieve.modes.contextual import CONTEXTUAL
@@ -230,14 +231,14 @@ def _format_citation(citation: Citation) -> str:
 
 
 class _said:  # noqa: N801 - a context manager, read as a verb
-    """A context manager converting tgraph errors into tool errors, keeping messages."""
+    """A context manager converting tgraph errors into tool errors, with the names of files."""
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, TgraphError):
-            raise ToolError(str(error)) from error
+            raise ToolError(hide_paths(str(error))) from error
 
 
 # --- checks ---
@@ -404,8 +405,11 @@ def _add_resources(server: MCPServer, doors: Doors) -> None:
     add = partial(server.resource, mime_type="application/json")
 
     async def read(ctx: Context, collection: str, work: Callable[[KnowledgeGraph], T]) -> T:
-        access, name = doors.check_access(ctx, RESOURCES, collection)
-        return await doors.service.run(access, name, work)
+        try:
+            access, name = doors.check_access(ctx, RESOURCES, collection)
+            return await doors.service.run(access, name, work)
+        except TgraphError as error:  # any other error is logged as one of the server's
+            raise ResourceError(hide_paths(str(error))) from None
 
     @add("tgraph://{collection}/sessions", title="Sessions")
     async def sessions(collection: str, ctx: Context) -> str:
@@ -443,8 +447,10 @@ def _add_resources(server: MCPServer, doors: Doors) -> None:
     )
     async def page(collection: str, document: str, page: str, ctx: Context) -> str:
         """The text of a page that citations count in; page 0 is a document without pages."""
-        name, number = _resolve_document(document), _parse_page(page)
-        return await read(ctx, collection, lambda graph: graph.documents.read_text(name, number))
+        name = _resolve_document(document)
+        return await read(
+            ctx, collection, lambda graph: graph.documents.read_text(name, _parse_page(page))
+        )
 
     @server.resource(
         "tgraph://{collection}/documents/{document}/pages/{page}/quotes/{start}/{end}",
@@ -455,12 +461,13 @@ def _add_resources(server: MCPServer, doors: Doors) -> None:
         collection: str, document: str, page: str, start: str, end: str, ctx: Context
     ) -> str:
         """The exact characters of a page; page 0 is a document without pages."""
-        name, number = _resolve_document(document), _parse_page(page)
-        place = (int(start), int(end))
-        quote_text = await read(
-            ctx, collection, lambda graph: read_quote(graph, name, number, *place)
-        )
-        return quote_text.quote
+        name = _resolve_document(document)
+
+        def work(graph: KnowledgeGraph) -> QuoteOut:
+            place = parse_number(start), parse_number(end)
+            return read_quote(graph, name, _parse_page(page), *place)
+
+        return (await read(ctx, collection, work)).quote
 
 
 def _format_json(value: Any) -> str:
@@ -468,7 +475,7 @@ def _format_json(value: Any) -> str:
 
 
 def _parse_page(text: str) -> int | None:
-    return int(text) or None
+    return parse_number(text) or None
 
 
 def _resolve_document(name: str) -> str:

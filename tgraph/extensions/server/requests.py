@@ -51,9 +51,16 @@ async def json_body(request: Request, service: Service) -> Any:
     if kind not in ("application/json", ""):
         raise UsageError("The body has to be JSON.", "Send Content-Type: application/json.")
     try:
-        return json.loads(data or b"{}")
+        value = json.loads(data or b"{}")
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise UsageError(
+            "A text of the body is no valid Unicode: it has a lone surrogate.",
+            "Write the text anew, in UTF-8.",
+        ) from error
     except (ValueError, RecursionError) as error:
         raise UsageError("The body is no JSON.", DESCRIBED) from error
+    return value
 
 
 async def read_body(request: Request, most: int) -> bytes:

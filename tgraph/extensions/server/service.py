@@ -19,7 +19,7 @@ from typing import Any, Generic, Literal, NoReturn, TypeVar
 import tgraph
 from tgraph.engine.ask.question_run import AbandonedError
 from tgraph.engine.graph import KnowledgeGraph
-from tgraph.errors import NoCollectionError, TgraphError
+from tgraph.errors import NoCollectionError, TgraphError, UsageError
 from tgraph.explain.query.sparql import StoppedQueryError
 from tgraph.extensions.server.access import Access
 from tgraph.extensions.server.problems import BusyError
@@ -260,7 +260,8 @@ class Service:
 
         def run_work() -> T:
             graph = self.graph(collection)
-            with graph.view(_settings_with_person(access, settings), message=message) as view:
+            values = _settings_with_person(access, settings)
+            with _fitting_remedies(access), graph.view(values, message=message) as view:
                 return work(view)
 
         return await self.call(run_work, pool)
@@ -321,9 +322,8 @@ class Service:
             try:
                 with explained_shortages():
                     graph = self.graph(collection)
-                    with graph.view(
-                        _settings_with_person(access, settings), message=message
-                    ) as view:
+                    values = _settings_with_person(access, settings)
+                    with _fitting_remedies(access), graph.view(values, message=message) as view:
                         tell(_forward_messages(begin(view), tell, room))
             except BaseException as error:
                 tell(error)
@@ -444,6 +444,17 @@ def _settings_with_person(access: Access, settings: Mapping[str, Any] | None) ->
     """Return settings including the recorded person."""
     person = {"person": access.person} if access.person else {}
     return {**(settings or {}), **person}
+
+
+@contextmanager
+def _fitting_remedies(access: Access) -> Iterator[None]:
+    """Take from errors of wrong names, without the right to read, the names that there are."""
+    try:
+        yield
+    except UsageError as error:
+        if "read" not in access.rights:
+            error.remedy, error.args = "", (error.message,)
+        raise
 
 
 class _Room:

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Iterator
 from functools import partial
 from tempfile import SpooledTemporaryFile
 from typing import IO, Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote
 
 from pyoxigraph import DefaultGraph, NamedNode, RdfFormat, parse, serialize
 from starlette.exceptions import HTTPException
@@ -60,6 +60,8 @@ _FORM = "application/x-www-form-urlencoded"
 _QUERY, _UPDATE = "application/sparql-query", "application/sparql-update"
 _BLOCK = 1 << 16
 _IN_MEMORY = 1 << 22
+_UNWRITABLE = (ValueError, OSError)
+"""What pyoxigraph raises for triples that a format has no way to write."""
 
 
 _READING = Declaration(("read",), ("knowledge", "documents", "sessions"))
@@ -170,7 +172,8 @@ def query_bounds(service: Service, **more: Any) -> Bounds:
 
 def _request_base(request: Request) -> str:
     """What relative IRIs are relative to: where the request went (RFC 3986, 5.1.3)."""
-    return str(request.url).partition("?")[0]
+    url = request.url
+    return f"{url.scheme}://{url.netloc}{quote(url.path, safe='/:@')}"
 
 
 async def _answer_query(
@@ -210,7 +213,7 @@ def _convert_triples(triples: bytes, name: str) -> bytes:
             format=_CONVERTED[name],
             prefixes=v.PREFIXES,
         )
-    except ValueError as error:
+    except _UNWRITABLE as error:
         raise QueryError(
             f"The result can't be written so: {error}.", "Ask for text/turtle."
         ) from error
@@ -292,8 +295,10 @@ def _save_graph(name: str, media: str, most: int, graph: KnowledgeGraph) -> IO[b
     )
     try:
         serialize(every, file, format=_WRITTEN[media], prefixes=v.PREFIXES)
-    except ValueError as error:
+    except _UNWRITABLE as error:
         file.close()
+        if getattr(error, "errno", None) is not None:  # the disk's, not the format's
+            raise
         raise HTTPException(406, f"It can't be written so: {error}.") from error
     except StoppedQueryError:
         file.close()

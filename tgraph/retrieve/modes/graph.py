@@ -8,6 +8,7 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
+from tgraph.foreign_bytes import parse_json
 from tgraph.retrieve.modes.base import DocsRow, Flag, Judged, Mode, Section
 
 
@@ -31,7 +32,7 @@ def _iterate_members(values: list[object] | tuple[object, ...]) -> Iterator[obje
         if not (isinstance(value, str) and value.lstrip().startswith("[")):
             yield value
             continue
-        for member in json.loads(value):
+        for member in parse_json(value):
             yield member if isinstance(member, str) else json.dumps(member, ensure_ascii=False)
 
 

@@ -45,6 +45,8 @@ def _way_to(
     labels = {match.entity: match.label for match in search.matches}
     frontier = list(ways)
     for _ in range(most):
+        if not frontier:
+            break
         reached: list[str] = []
         for entity in sorted(frontier):
             for edge, triple in all_edges(entity, context.store).items():

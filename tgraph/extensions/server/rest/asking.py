@@ -88,7 +88,7 @@ class QuestionIn(BodyParameters):
     def check_point(self, access: Access, collection: str) -> None:
         """Raise ``ForbiddenError`` for a point in time that is a session, without the right to read
         sessions."""
-        if isinstance(self.as_of, str) and names_session(self.as_of):
+        if self.as_of is not None and names_session(str(self.as_of)):
             access.check("read", collection)
 
     def overrides(self) -> dict[str, Any]:

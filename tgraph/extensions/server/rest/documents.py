@@ -73,7 +73,9 @@ class Weight(Reason):
 
 
 class Uploading(QueryParameters):
-    reinstate: bool = Field(False, description="take in again what was retracted")
+    reinstate: bool = Field(
+        False, description="take in again what was retracted; needs `govern` too"
+    )
 
 
 router = rest_router("documents")
@@ -122,7 +124,9 @@ async def documents(call: CollectionCall, asked: Annotated[Everything, Query()])
     dependencies=needs("index", gives="job"),
 )
 async def upload(call: CollectionCall, asked: Annotated[Uploading, Query()]) -> Response:
-    """Receive files and queue an index job."""
+    """Receive files and queue an index job; who undoes a retraction by it needs its right."""
+    if asked.reinstate:
+        call.access.check("govern", call.collection)
     job = await queue_upload(
         call.service, call.request, call.access, call.collection, reinstate=asked.reinstate
     )

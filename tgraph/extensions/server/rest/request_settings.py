@@ -6,9 +6,11 @@ summaries) are for who keeps the server."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import attrgetter
 from typing import Any
 
 from tgraph.errors import UsageError
+from tgraph.settings import Settings, find_setting, with_overrides
 
 _FIELDS = {
     "graph": """entity_limit triple_limit max_subgraph_size max_path_length edge_score_limit
@@ -44,12 +46,42 @@ ALLOWED = frozenset(
 )
 
 
+_FREE = "global_search.seed"
+"""A number whose size costs nothing."""
+_TIMES, _LEAST, _MOST_UNSET, _MOST_ITEMS = 20, 20, 10_000, 100
+"""What a request may set: times the default, and this number where that is less; a number that has
+no default; items of a list."""
+
+
 def check_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings of a request; raise ``UsageError`` for one that a request can't bring."""
+    """Return settings of a request; raise ``UsageError`` for one that a request can't bring, or
+    whose value would keep the server busy for nobody's sake."""
     for name in settings:
         if name not in ALLOWED:
             raise UsageError(
                 f"The setting {name[:100]} can't be set by a request.",
                 "Those of retrieval and of answers can, as section.name.",
             )
+    checked = with_overrides(Settings(), settings)
+    for name in settings:
+        size, most = _measure(attrgetter(name)(checked)), most_of_setting(name)
+        if size > most and name != _FREE:
+            raise UsageError(
+                f"The setting {name} is at most {most:,} in a request.",
+                "Who keeps the server can set more in its settings.",
+            )
     return dict(settings)
+
+
+def most_of_setting(name: str) -> int:
+    """Return the largest number, or the most items of a list, that a request may set."""
+    definition = find_setting(name)
+    default = definition.default if definition is not None else None
+    if isinstance(default, tuple):
+        return _MOST_ITEMS
+    return max(_LEAST, _TIMES * default) if isinstance(default, int) else _MOST_UNSET
+
+
+def _measure(value: Any) -> int:
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_number else len(value) if isinstance(value, tuple) else 0
