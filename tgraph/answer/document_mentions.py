@@ -31,7 +31,11 @@ NAMED = 6
 """Documents without a mention that a note names."""
 
 OPEN, UNSUITED = 0.8, 0.5
-"""What a sentence counts that leads to the next or needs the one before, and what a row or code."""
+"""What a sentence counts that leads to the next, needs the one before or is short, and what a row,
+code or what is hardly words counts."""
+
+LETTERS, FEWEST = 0.75, 6
+"""The share of letters and spaces, and the words, of a sentence that says something by itself."""
 
 WHOLE = 0.3
 """What it counts that the sentence itself, and no heading above it, mentions the subject."""
@@ -194,7 +198,9 @@ def _forms_in(text: str, lexicon: Lexicon) -> frozenset[str]:
 
 def _rate_form(stands: QuoteSurroundings) -> float:
     """Return how well a sentence stands alone."""
-    if stands.kind in ("code", "row"):
-        return UNSUITED
     text = stands.text.rstrip()
-    return OPEN if text.endswith((":", "?")) or leans_on_another(text) else 1.0
+    letters = sum(char.isalpha() or char.isspace() for char in text)
+    if stands.kind in ("code", "row") or letters < LETTERS * len(text):
+        return UNSUITED
+    is_open = text.endswith((":", "?")) or leans_on_another(text)
+    return OPEN if is_open or len(text.split()) < FEWEST else 1.0

@@ -286,7 +286,7 @@ def _arrange_points(
     """Return points with their report IRIs: an overview, then each theme followed by its
     sentences.
 
-    Overview and theme headings are omitted if only one theme exists, unless asked about the whole."""
+    Overview and theme headings are omitted if only one theme exists; a summary always has them."""
     points: list[tuple[MappedPoint, str]] = []
     total = len({extract.evidence.document for extract in everything}) if as_summary else None
     headed = len(told) > 1 or (whole and as_summary)
