@@ -21,7 +21,7 @@ words stand in the prompt, one after the other, wherever (a passage, a quote, a 
 PYTHON is the one of an environment of its own (see ``benchmarks.modes``).
 
 Run: python -m benchmarks.context --data DIR [--questions 100] [--misleading 20]
-     [--budgets 2000,4000,8000] [--modes local,ppr] [--readers embedded,none]
+     [--articles 100] [--budgets 2000,4000,8000] [--modes local,ppr] [--readers embedded,none]
      [--set SETTING=VALUE] [--work DIR] [--misses FILE] [--graphrag PYTHON] [--lightrag PYTHON]
 """
 
@@ -31,13 +31,14 @@ import argparse
 import json
 import re
 import statistics
-import tempfile
+import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import tgraph
@@ -56,14 +57,20 @@ from benchmarks.peers import (
 )
 from benchmarks.retrieval import GivenParts
 from benchmarks.retrieval_data import DataSet, OpenIEExtractor
+from tgraph.engine.ask.method_factory import method_of
+from tgraph.engine.ask.question_run import QuestionRun
+from tgraph.engine.ask.streams import result_of
 from tgraph.engine.components import Components
+from tgraph.engine.open_collection import new_uuid
 from tgraph.errors import TgraphError
 from tgraph.extract.base import Extractor
 from tgraph.ingest.chunk import page_chunks
 from tgraph.model import Document, Extraction, Page
-from tgraph.models.base import ChatRequest, Embedder
+from tgraph.models.base import ChatRequest, Embedder, current_time
 from tgraph.models.minilm import default_embedder
 from tgraph.models.tokens import count_tokens
+from tgraph.record.session import SessionDescription, SessionRecord
+from tgraph.retrieve.base import Question
 from tgraph.retrieve.modes.base import PROMPT
 from tgraph.retrieve.modes.registry import MODES
 from tgraph.settings import load_settings
@@ -223,6 +230,13 @@ def take_edges(request: ChatRequest) -> str:
     return "\n".join(json.dumps({"id": row["id"], "score": 1.0}) for row in rows) or '{"none": 1}'
 
 
+@contextmanager
+def made_once(mark: Path) -> Iterator[bool]:
+    """Whether something is yet to be made; afterwards it has been."""
+    yield not mark.is_file()
+    mark.touch()
+
+
 # --- tgraph ---
 
 
@@ -236,9 +250,10 @@ def graph_of(
     parts.given = extractor
     files = data.write_documents(work / "documents")
     with tgraph.open(work / "graph", create=True, settings=settings, parts=parts) as kg:
-        report = kg.index(files)
-        if report.failed:
-            raise report.failed[0]
+        with made_once(work / "tgraph.indexed") as missing:
+            report = kg.index(files) if missing else None
+            if report and report.failed:
+                raise report.failed[0]
         yield kg
 
 
@@ -266,15 +281,22 @@ def own_modes(
         gathered = {}
         for budget in budgets:
             with kg.view(budget_settings(mode, budget)) as view:
-                view.gather_context(questions[0].text, mode, history=[])  # opens what others find
-                gathered[budget] = [_gather(view, mode, question) for question in questions]
+                gather_prompt(view, mode, questions[0])  # opens what others find
+                gathered[budget] = [gather_prompt(view, mode, each) for each in questions]
+        print(f"{system}: {mode}", file=sys.stderr, flush=True)
         yield Measured(system, mode, gathered)
 
 
-def _gather(kg: tgraph.KnowledgeGraph, mode: str, question: GoldQuestion) -> Gathered:
-    start = time.process_time()
-    shown = kg.gather_context(question.text, mode, history=[])
-    spent = time.process_time() - start
+def gather_prompt(kg: tgraph.KnowledgeGraph, mode: str, question: GoldQuestion) -> Gathered:
+    """As ``KnowledgeGraph.gather_context``, with a record that is thrown away."""
+    method, asked = method_of(mode, kg.opened.parts), Question(question.text)
+    with TemporaryDirectory() as journals:
+        start = time.process_time()
+        context = kg.context(mode)
+        record = SessionRecord(Path(journals), new_uuid(), current_time)
+        described = SessionDescription(question.text, mode, {}, context.generation, "", "")
+        shown = result_of(QuestionRun(method, asked, context, record, described).context())
+        spent = time.process_time() - start
     return judge_prompt(question, "\n".join(m["content"] for m in shown.messages), spent)
 
 
@@ -308,13 +330,13 @@ def peer_modes(
 ) -> Iterator[Measured]:
     name = f"{kind.name} {version(python, kind.package)}"
     with SharedServer(work / "extraction.jsonl", embedder) as server:
-        root = work / kind.made.__name__
-        fresh = not root.is_dir()
         files = data.write_documents(work / "documents")
+        root = work / kind.made.__name__
         peer = kind.made(python, root, files, dimension=embedder.dimension)
         peer.prepare(server.base_url)
-        if fresh:
-            peer.index()
+        with made_once(work / f"{kind.name}.indexed") as missing:
+            if missing:
+                peer.index_passages()
         with piped(peer.driver(), peer.environment) as driver:
             for mode in kind.modes:
                 yield Measured(
@@ -357,7 +379,9 @@ def write_misses(file: Path, found: Sequence[Measured], questions: Sequence[Gold
 
 
 def run(options: argparse.Namespace, folder: Path) -> None:
-    data, questions = read_gold(options.data.resolve(), options.questions, options.misleading)
+    data, questions = read_gold(
+        options.data.resolve(), options.questions, options.misleading, options.articles
+    )
     budgets = [int(budget) for budget in options.budgets.split(",")]
     work = folder / f"{data.name}-{len(questions)}-{len(data.passages)}"
     count = sum(len(question.sentences) for question in questions)
@@ -399,6 +423,7 @@ def main() -> None:
         default=20,
         help="MuSiQue: most of such paragraphs for a question",
     )
+    parser.add_argument("--articles", type=int, default=100, help="SQuAD: most articles")
     parser.add_argument("--budgets", default=",".join(map(str, BUDGETS)))
     parser.add_argument("--modes", default=",".join(OWN_MODES), help="tgraph's; may be none")
     parser.add_argument("--readers", default="none", help="tgraph's, beside the model")
@@ -409,7 +434,7 @@ def main() -> None:
         parser.add_argument(f"--{kind.name.lower()}", default="", dest=kind.package)
     options = parser.parse_args()
     try:
-        with tempfile.TemporaryDirectory() as folder:
+        with TemporaryDirectory() as folder:
             run(options, (options.work or Path(folder)).resolve())
     except (TgraphError, FailedError) as error:
         parser.error(str(error))

@@ -5,7 +5,7 @@
   are the supporting paragraphs of the questions, and the first of those that mislead, so many for
   each question.
 - SQuAD: the sentence that holds the first answer, of a sample (fixed seed) of the answerable
-  questions; the documents are all paragraphs of all articles.
+  questions; the documents are all paragraphs of the first articles.
 """
 
 from __future__ import annotations
@@ -34,15 +34,18 @@ class GoldQuestion:
     sentences: tuple[str, ...]
 
 
-def read_gold(folder: Path, count: int, misleading: int = 20) -> tuple[DataSet, list[GoldQuestion]]:
+def read_gold(
+    folder: Path, count: int, misleading: int = 20, articles: int = 100
+) -> tuple[DataSet, list[GoldQuestion]]:
     """The documents and the questions of a data set, ``count`` of them, or all where it has less;
-    ``misleading`` paragraphs at most stand beside those that support a question.
+    ``misleading`` paragraphs at most stand beside those that support a question, and of so many
+    ``articles`` are paragraphs taken.
 
     Raises ``UsageError`` for a folder in neither format."""
     if corpora := sorted(folder.glob("*_corpus.json")):
         return _musique(corpora[0], count, misleading)
     if (file := folder / f"{folder.name}.json").is_file():
-        return _squad(file, count)
+        return _squad(file, count, articles)
     raise UsageError(f"{folder} holds no data set.", "See the head of context_data.py.")
 
 
@@ -90,10 +93,9 @@ def find_sentence(text: str, answer: str, question: str) -> str:
     )
 
 
-def _squad(file: Path, count: int) -> tuple[DataSet, list[GoldQuestion]]:
-    articles = json.loads(file.read_text("utf-8"))["data"]
+def _squad(file: Path, count: int, articles: int) -> tuple[DataSet, list[GoldQuestion]]:
     passages, questions = [], []
-    for article in articles:
+    for article in json.loads(file.read_text("utf-8"))["data"][:articles]:
         for part in article["paragraphs"]:
             title = article["title"].replace("_", " ")
             passages.append(Passage(f"p{len(passages)}", title, part["context"]))

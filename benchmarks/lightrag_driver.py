@@ -1,6 +1,7 @@
 """Indexes files with LightRAG, or asks its questions; run by the Python that has ``lightrag-hku``.
 
-Usage: PYTHON lightrag_driver.py ROOT DIMENSION own|shared [FILE...]. Without files each line of
+Usage: PYTHON lightrag_driver.py ROOT DIMENSION own|shared [FILE...]. For the file ``-`` it reads
+one document from standard input, whose chunks are parted by ``BREAK``. Without files each line of
 standard input is a JSON array of a mode, a question and perhaps options; for each a line with the
 CPU seconds that its answer took is printed. Everything is LightRAG's default but the dimension of
 the vectors and, where it is ``shared``, the TLS context of its clients, which each call makes anew
@@ -19,6 +20,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+BREAK = "\n=+=+=\n"
 Call = Callable[..., Awaitable[Any]]
 
 
@@ -54,8 +56,12 @@ def _opened(root: str, dimension: int, clients: str) -> Any:
 
 
 async def _index(graph: Any, files: list[str]) -> None:
-    texts = [Path(file).read_text("utf-8") for file in files]
-    await graph.ainsert(texts, file_paths=files)
+    if files == ["-"]:  # by itself: each document has all of its files written anew
+        split = {"split_by_character": BREAK, "split_by_character_only": True}
+        await graph.ainsert(sys.stdin.read(), **split)
+    else:
+        texts = [Path(file).read_text("utf-8") for file in files]
+        await graph.ainsert(texts, file_paths=files)
     counts = await graph.get_processing_status()
     if counts.get("processed") != len(files):
         raise SystemExit(f"Of {len(files)} documents not all were processed: {counts}")

@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from benchmarks.lightrag_driver import BREAK
 from benchmarks.overhead import LAUNCHER, REPOSITORY, Cost, FailedError
 
 GRAPHRAG_MODES = {mode: mode for mode in ("local", "global", "drift", "basic")}
@@ -136,6 +137,10 @@ class Peer(ABC):
 
     @abstractmethod
     def index(self) -> Cost: ...
+
+    def index_passages(self) -> Cost:
+        """As ``index``, for many files each of which is one chunk."""
+        return self.index()
 
     @abstractmethod
     def cold(self, mode: str, question: str) -> Cost:
@@ -264,6 +269,10 @@ class LightRag(Peer):
 
     def index(self) -> Cost:
         return self.run(*self.driver(), *map(str, self.files))
+
+    def index_passages(self) -> Cost:
+        texts = (file.read_text("utf-8") for file in self.files)
+        return self.run(*self.driver(), "-", given=BREAK.join(texts))
 
     def cold(self, mode: str, question: str) -> Cost:
         return self.run(*self.driver(), given=json.dumps([mode, question]) + "\n")

@@ -107,6 +107,7 @@ def test_a_run_prints_the_share_of_gold_sentences(
         data=folder,
         questions=9,
         misleading=9,
+        articles=9,
         budgets="500,2000",
         modes="basic,graph",
         readers="none",

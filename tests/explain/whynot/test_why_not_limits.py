@@ -46,6 +46,10 @@ ONE_REPORT = {
 }
 
 
+UNFILLED = {"local_search.max_context_tokens": 500}
+"""So few that hardly a chunk is shown for its likeness alone."""
+
+
 class Asking:
     """Asks one graph, with whatever replies and settings."""
 
@@ -126,7 +130,7 @@ def beyond(found: WhyNot) -> tuple[str | None, float | None, int | None]:
 def test_local_search_considers_so_many_chunks(asking: Asking) -> None:
     days = chunks_of(asking, "log.txt")
     only = Filters(documents=("log.txt",))
-    with asking.open(**FRAM) as kg:
+    with asking.open(**FRAM, **UNFILLED) as kg:
         session = kg.ask(QUESTION, "local", history=[], filters=only).session
         taken = known(kg.trace(session))
         lost = [day for day in days if day not in taken]  # all are alike but for their IRIs
@@ -156,7 +160,8 @@ def test_what_leads_to_a_fact_or_document_is_too_unlike_the_question(asking: Ask
     wide, _ = asking.ask("local", **{"local_search.top_k_entities": 200})
     order = [match.entity for match in wide.matches]
     facts = [f"Vessel{n:02} — met — Pilot{n:02}" for n in (0, 1)]
-    _, found = asking.ask("local", *facts, "pairs.txt", **{"local_search.top_k_entities": 1})
+    one = {"local_search.top_k_entities": 1, **UNFILLED}
+    _, found = asking.ask("local", *facts, "pairs.txt", **one)
     for n, each in enumerate(found[:-1]):
         rank = min(order.index(f"urn:trustgraph:entity:{who}{n:02}") for who in ("vessel", "pilot"))
         assert beyond(each) == ("top-k-entities", 1, rank + 1)
@@ -166,7 +171,9 @@ def test_what_leads_to_a_fact_or_document_is_too_unlike_the_question(asking: Ask
 
 
 def test_an_entity_that_is_excluded_is_left_out_by_that_setting(asking: Asking) -> None:
-    _, (found,) = asking.ask("local", "Vessel03", **{"local_search.exclude": ("Vessel03",)}, **FRAM)
+    _, (found,) = asking.ask(
+        "local", "Vessel03", **{"local_search.exclude": ("Vessel03",)}, **FRAM, **UNFILLED
+    )
     assert beyond(found) == ("exclude", None, None)
 
 

@@ -54,6 +54,23 @@ def test_beside_a_model_chunks_fill_the_prompt(folder: Path, mode: str, usual: i
     assert 4 < len(some) < len(SHIPS)
 
 
+def test_beside_a_model_local_search_fills_the_prompt_with_the_nearest(folder: Path) -> None:
+    alone = {"local_search__include": ("Shipt",), "local_search__top_k_entities": 1}
+    named = set(shown(folder, "local", model=False, **alone))
+    filled = shown(folder, "local", **alone)
+    assert len(named) < len(filled) == len(SHIPS)
+    assert named == set(filled[: len(named)])
+    some = shown(folder, "local", **alone, local_search__max_context_tokens=500)
+    assert len(some) < len(SHIPS)
+
+
+def test_keyword_search_fills_the_prompt_too(folder: Path) -> None:
+    anything = {"lightrag_search__least_score": -1.0}
+    assert len(shown(folder, "lightrag-mix", **anything)) == len(SHIPS)
+    assert len(shown(folder, "lightrag-mix", model=False, **anything)) == 20
+    assert len(shown(folder, "lightrag-mix", **anything, lightrag_search__chunk_top_k=3)) == 3
+
+
 def test_local_search_shows_chunks_like_the_question_first(folder: Path) -> None:
     chunks = shown(folder, "local", local_search__include=("Nansen",))
     assert "carried sledges" in chunks[0]

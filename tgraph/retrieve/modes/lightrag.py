@@ -25,7 +25,12 @@ class LightragSearchSettings(Section):
 
     top_k: int = Field(40, ge=1, description="entities, and edges, that keywords lead to")
     least_score: float = Field(0.2, ge=-1, le=1, description="cosine below which nothing is found")
-    chunk_top_k: int = Field(20, ge=0, description="chunks retrieved")
+    chunk_top_k: int | None = Field(
+        None,
+        ge=0,
+        description="chunks retrieved; unset: 20, and more beside a language model while they fit"
+        " into its prompt",
+    )
     related_chunk_number: int = Field(5, ge=1, description="chunks of an entity or an edge")
     chunk_pick: Literal["vector", "weight"] = Field(
         "vector",
@@ -37,6 +42,9 @@ class LightragSearchSettings(Section):
     low_keywords: tuple[str, ...] = Field((), description="what the question names; else found")
     high_keywords: tuple[str, ...] = Field((), description="its themes; else found")
 
+
+USUAL_CHUNKS = 20
+"""Chunks that are retrieved where ``chunk_top_k`` is unset."""
 
 LOW_KEYWORD = Flag(
     ("--low-keyword",),

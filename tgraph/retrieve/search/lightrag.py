@@ -22,6 +22,7 @@ from tgraph.retrieve.candidates import (
     chunk_candidates,
     chunks_naming,
     count_degrees,
+    count_fitting,
     edge_candidate,
     entity_candidate,
     fit_budget,
@@ -29,8 +30,8 @@ from tgraph.retrieve.candidates import (
 )
 from tgraph.retrieve.entity_matching import add_labels, match_all, triples_of
 from tgraph.retrieve.labels import Triple, with_labels
-from tgraph.retrieve.modes.base import Level, Mode
-from tgraph.retrieve.modes.lightrag import LightragSearchSettings
+from tgraph.retrieve.modes.base import PROMPT, Level, Mode
+from tgraph.retrieve.modes.lightrag import USUAL_CHUNKS, LightragSearchSettings
 from tgraph.retrieve.orders import (
     MOST_BEYOND,
     Hits,
@@ -261,8 +262,12 @@ class LightRetriever:
     step = "ContextBuilding"
     matches_entities = True
 
-    def __init__(self, mode: Mode, settings: LightragSearchSettings) -> None:
+    def __init__(
+        self, mode: Mode, settings: LightragSearchSettings, fills_prompts: bool = False
+    ) -> None:
         assert mode.keywords is not None
+        fills = fills_prompts and settings.chunk_top_k is None
+        self._room = settings.max_total_tokens - PROMPT if fills else 0
         self._levels = mode.keywords.levels
         self._reads_chunks = mode.reads_text
         self._settings = settings
@@ -273,7 +278,7 @@ class LightRetriever:
         edges = in_turn([leg.edges for leg in legs], lambda edge: edge.iri)
         edge_limit = context.limits.max_subgraph_size
         gathered = _KeywordCandidates(
-            matches, edges[:edge_limit], question, self._settings, context
+            matches, edges[:edge_limit], question, self._settings, context, self._room
         )
         near, orders = (
             self._nearest_candidates(question, context) if self._reads_chunks else ([], ())
@@ -305,9 +310,19 @@ class LightRetriever:
     ) -> tuple[list[Candidate], tuple[RankedOrder, ...]]:
         settings = self._settings
         hits, orders = nearest_chunks(
-            question, settings.chunk_top_k, "chunk-top-k", settings.least_score, context
+            question,
+            count_chunks(settings),
+            "chunk-top-k",
+            settings.least_score,
+            context,
+            self._room,
         )
         return likeness_candidates(hits, context), orders
+
+
+def count_chunks(settings: LightragSearchSettings) -> int:
+    """Return how many chunks are retrieved in any case."""
+    return USUAL_CHUNKS if settings.chunk_top_k is None else settings.chunk_top_k
 
 
 def local_leg(keywords: Sequence[str], settings: LightragSearchSettings, context: Context) -> Leg:
@@ -363,14 +378,16 @@ def global_leg(keywords: Sequence[str], settings: LightragSearchSettings, contex
 
 @dataclass(slots=True)
 class _KeywordCandidates:
-    """The entities and edges of all legs, as candidates, and the chunks that they come from;
-    ``orders`` are what limits on chunks cut off."""
+    """The entities and edges of all legs, as candidates, and the chunks that they come from, more
+    than the usual number while ``room`` tokens last; ``orders`` are what limits on chunks cut off.
+    """
 
     matches: Sequence[EntityMatch]
     edges: Sequence[FoundEdge]
     question: Question
     settings: LightragSearchSettings
     context: Context
+    room: int = 0
     orders: list[RankedOrder] = field(default_factory=list)
     _known: dict[str, KnownEntity] = field(init=False)
 
@@ -392,9 +409,12 @@ class _KeywordCandidates:
         kept_edges = fit_budget(edges, budget.max_relationship_tokens)
         by_edges = self._chunk_candidates(self._read_edge_chunks(kept_edges), "chunk-edges")
         chunks = in_turn([near, by_entities, by_edges], lambda c: c.item.iri)
-        limit = budget.chunk_top_k
+        order = [c.item.iri for c in chunks]
+        limit = count_chunks(budget)
+        if self.room:
+            limit = count_fitting(order, limit, self.room, self.context)
         why = "{item} is {place} chunks of the matched entities and edges, and the first"
-        reason, order = f"{why} {limit} were taken (chunk-top-k)", [c.item.iri for c in chunks]
+        reason = f"{why} {limit} were taken (chunk-top-k)"
         self.orders[:0] = cut_order("chunk", "chunk-top-k", limit, order, reason)
         self.orders += [
             *_over_budget(

@@ -3,7 +3,8 @@
 Candidate order follows Microsoft GraphRAG (3.3.0, mixed context of local search): community
 reports of the entities, the entities, edges among the entities, edges leading out, claims about
 the entities, and chunks naming the entities. Unlike GraphRAG, the chunks most similar to the
-question come first, whichever entity they name."""
+question come first, whichever entity they name, and beside a model chunks near the question that
+name none of the entities fill the prompt."""
 
 from __future__ import annotations
 
@@ -18,6 +19,7 @@ from tgraph.retrieve.modes.local import LocalSearchSettings
 from tgraph.retrieve.orders import MOST_BEYOND, cut_order, left_out_order
 from tgraph.retrieve.reasons import THIRD_WORDING
 from tgraph.retrieve.search.surroundings import MOST_CHUNKS, Surroundings
+from tgraph.retrieve.search.vector import fill_room
 
 
 class LocalRetriever:
@@ -26,13 +28,16 @@ class LocalRetriever:
     step = "ContextBuilding"
     matches_entities = True
 
-    def __init__(self, settings: LocalSearchSettings) -> None:
+    def __init__(self, settings: LocalSearchSettings, fills_prompts: bool = False) -> None:
         self._settings = settings
+        self._room = settings.max_context_tokens if fills_prompts else 0
 
     def retrieve(self, question: Question, context: Context) -> Retrieval:
         matches, orders = match_by_vector(question, self._settings, context)
+        if context.wording < THIRD_WORDING:
+            return retrieve_surroundings(matches, orders, self._settings, context)
         text = in_conversation(question)
-        return retrieve_surroundings(matches, orders, self._settings, context, text)
+        return retrieve_surroundings(matches, orders, self._settings, context, text, self._room)
 
 
 def retrieve_surroundings(
@@ -41,9 +46,11 @@ def retrieve_surroundings(
     settings: LocalSearchSettings,
     context: Context,
     text: str = "",
+    room: int = 0,
 ) -> Retrieval:
     """Everything around the matched entities, in the order in which it is considered; ``orders``
-    are what limits cut off of the entities. Chunks most similar to ``text`` come first."""
+    are what limits cut off of the entities. Chunks most similar to ``text`` come first; others
+    nearest to it follow while ``room`` tokens last."""
     surroundings = Surroundings.from_matches(matches, settings, context)
     scores = {match.entity: match.score for match in matches}
     among, out, rank = surroundings.edge_orders()
@@ -53,14 +60,18 @@ def retrieve_surroundings(
     labelled_edges = surroundings.load_edges(edges[:edge_limit])
     touched = surroundings.list_reports()
     chunks = list(islice(surroundings.speaking(labelled_edges), MOST_CHUNKS + MOST_BEYOND))
-    if text and context.wording >= THIRD_WORDING:
+    if text:
         chunks = surroundings.rank_chunks(chunks, text)
+    spoken_of = list(surroundings.spoken_of(chunks))
+    named = {candidate.item.iri for candidate in spoken_of}
+    nearest = fill_room(text, room, context) if text and room else []
     ordered = [
         *surroundings.report_candidates(touched),
         *surroundings.entity_candidates(scores),
         *surroundings.edge_candidates(labelled_edges),
         *surroundings.claim_candidates(),
-        *surroundings.spoken_of(chunks),
+        *spoken_of,
+        *(candidate for candidate in nearest if candidate.item.iri not in named),
     ]
     candidates = assign_ranks(ordered)
     cut = [iri for iri, _ in edges] if len(edges) > edge_limit else []

@@ -31,7 +31,7 @@ def make_retriever(mode: Mode, settings: Settings, services: Services) -> Retrie
     if mode.keywords is not None:
         from tgraph.retrieve.search.lightrag import LightRetriever
 
-        return LightRetriever(mode, settings.lightrag_search)
+        return LightRetriever(mode, settings.lightrag_search, services.fills_prompts)
     return _MAKERS[mode.name](settings, services)
 
 
@@ -84,7 +84,7 @@ def _make_graph(settings: Settings, services: Services) -> Retriever:
 def _make_local(settings: Settings, services: Services) -> Retriever:
     from tgraph.retrieve.search.local import LocalRetriever
 
-    return LocalRetriever(settings.local_search)
+    return LocalRetriever(settings.local_search, services.fills_prompts)
 
 
 def _make_overview(settings: Settings, services: Services) -> Retriever:

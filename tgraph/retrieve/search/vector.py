@@ -57,6 +57,13 @@ def nearest_chunks(
     )
 
 
+def fill_room(text: str, room: int, context: Context) -> list[Candidate]:
+    """Return chunk candidates nearest to the text, as many as fit ``room`` tokens."""
+    nearest = context.vectors["chunk"].search(context.embed([text]), 1, beyond=MOST_BEYOND)[0]
+    count = count_fitting(list_hit_iris(nearest), 0, room, context)
+    return likeness_candidates(nearest[:count], context)
+
+
 def likeness_candidates(hits: Sequence[tuple[str, float]], context: Context) -> list[Candidate]:
     """Return chunk candidates from hits, with similarity as score and reason."""
     chunk_rows = (
