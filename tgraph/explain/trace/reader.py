@@ -261,6 +261,7 @@ class TraceReader:
             short_confidence=self._read_probability("shortConfidence"),
             verdict=self._said.read_text(v.answer_iri(self._uuid), "answerVerdict"),
             choice=self._said.read_text(v.session_part_iri("mode-choice", self._uuid), "reasoning"),
+            sparql=self._said.read_text(v.session_part_iri("query", self._uuid), "sparql"),
             step_answers=self._step_answers(),
         )
 

@@ -249,7 +249,7 @@ class Trace:
     (0 to 1), if recorded; ``verdict`` is answered, uncertain or no_evidence, blank in records of
     earlier releases. ``as_of`` is the requested time,
     generation or session, blank for newest knowledge. ``published`` is the start time of the
-    queried knowledge (xsd:dateTime)."""
+    queried knowledge (xsd:dateTime). ``sparql`` is the query of a computed answer."""
 
     explain_id: str
     explain_collection: str
@@ -289,6 +289,7 @@ class Trace:
     verdict: str = ""
     as_of: str = ""
     published: str = ""
+    sparql: str = ""
     report: Callable[[], str] | None = field(default=None, repr=False, compare=False)
 
     @property
