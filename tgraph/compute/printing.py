@@ -113,9 +113,9 @@ def _single(pattern: Pattern, *kept: Variable) -> str:
     columns = " ".join(map(str, (ROW, *kept)))
     inner = str(pattern).replace("\n", "\n  ")
     return (
-        f"  {{ SELECT {columns} (MIN(?each) AS {VALUE}) WHERE {{\n"
-        f"  {inner}\n    BIND(?measured AS ?each)\n  }}\n  GROUP BY {columns}\n"
-        f"  HAVING (MIN(?each) = MAX(?each)) }}"
+        f"  {{ SELECT {columns} (MIN({MEASURED}) AS {VALUE}) WHERE {{\n"
+        f"  {inner}\n  }}\n  GROUP BY {columns}\n"
+        f"  HAVING (MIN({MEASURED}) = MAX({MEASURED})) }}"
     )
 
 

@@ -62,12 +62,11 @@ class Recomputation:
         quads = self.record.match(None, None, None, NamedNode(self.bundle))
         query = self.trace.explain_id.removeprefix(v.session_iri(""))
         reader, subject = BundleReader(quads), v.session_part_iri("query", query)
-        sparql = reader.read_text(subject, "sparql")
-        if not sparql:
+        if not self.trace.sparql:
             return "the record has no query"
         settings = self.context.settings.sparql_search
         bounds = Bounds(settings.most_rows, settings.seconds)
-        result = write_bindings(read_result(self.context.store, sparql, bounds))
+        result = write_bindings(read_result(self.context.store, self.trace.sparql, bounds))
         is_same = result == reader.read_text(subject, "result")
         return "" if is_same else "the query, run again, gives another result"
 

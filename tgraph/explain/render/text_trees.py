@@ -144,6 +144,7 @@ def _session_lines(trace: Trace) -> Iterator[Text]:
             f"{_duration_suffix(trace.started, trace.ended)}",
             "Mode": one_line(f"{trace.mode}, {knowledge_text(trace)}"),
             "Chosen": trace.choice_text or None,
+            "Query": one_line(" ".join(trace.sparql.split())) or None,
             **{f"Step {step.number}": one_line(step.words) for step in trace.step_answers},
             "Filters": trace.filters_text or None,
             "Agents": agents_text(trace),

@@ -262,6 +262,7 @@ class TraceReader:
             verdict=self._said.read_text(v.answer_iri(self._uuid), "answerVerdict"),
             judged=next(reversed(verdicts_on(self._store, v.answer_iri(self._uuid))), None),
             choice=self._said.read_text(v.session_part_iri("mode-choice", self._uuid), "reasoning"),
+            sparql=self._said.read_text(v.session_part_iri("query", self._uuid), "sparql"),
             step_answers=self._step_answers(),
         )
 

@@ -249,7 +249,8 @@ class Trace:
     (0 to 1), if recorded; ``verdict`` is answered, uncertain or no_evidence, blank in records of
     earlier releases; ``judged`` is what the latest verification says of the answer as a whole.
     ``as_of`` is the requested time, generation or session, blank for newest knowledge.
-    ``published`` is the start time of the queried knowledge (xsd:dateTime)."""
+    ``published`` is the start time of the queried knowledge (xsd:dateTime).
+    ``sparql`` is the query of a computed answer."""
 
     explain_id: str
     explain_collection: str
@@ -290,6 +291,7 @@ class Trace:
     judged: RecordedVerdict | None = None
     as_of: str = ""
     published: str = ""
+    sparql: str = ""
     report: Callable[[], str] | None = field(default=None, repr=False, compare=False)
 
     @property
