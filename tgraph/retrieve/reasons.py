@@ -67,6 +67,8 @@ _TEXTS: Mapping[str, tuple[str, str]] = {
         "the walk comes to it over another chunk's entities",
         "the random walk reaches the chunk through entities of another chunk",
     ),
+    "chunk-named": ("the question names the title or the subject of the chunk",) * 2,
+    "chunk-linked": ("a chunk that the question names mentions the subject of the chunk",) * 2,
     "chunk-of-entity": (
         "it names {label} and states {count} of the edges around it",
         "the chunk names {label} and states {count} of the edges of {label}",

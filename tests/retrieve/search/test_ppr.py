@@ -277,9 +277,10 @@ def test_a_long_document_is_no_page_about_what_it_is_called_after():
 
 def test_a_session_of_an_earlier_release_walks_as_it_did(graph):
     context = graph.context()
-    retriever = method_of("ppr", Components(load_settings(None), graph.root / "cache")).retriever
+    method = method_of("ppr", Components(load_settings(None), graph.root / "cache"))
+    assert isinstance(method, TwoStages)
     now, before = (
-        retriever.retrieve(Question(QUESTION), replace(context, wording=wording))
+        method.retriever.retrieve(Question(QUESTION), replace(context, wording=wording))
         for wording in (THIRD_WORDING, THIRD_WORDING - 1)
     )
     assert titles(now)[:2] == titles(before)[:2]
@@ -314,6 +315,9 @@ def test_reasons_say_over_what_the_walk_came(graph):
     assert first.reasons[0] == "sentences of the chunk rank highest as answers to the question"
     assert "Fram" in first.reasons[1]
     assert "cosine similarity" in first.reasons[2]
+    assert first.reasons[3] == "the question names the title or the subject of the chunk"
+    archer = next(c for c in retrieve(graph).candidates if c.item.text.startswith("# Colin"))
+    assert archer.reasons[-1] == "a chunk that the question names mentions the subject of the chunk"
     plain = next(c for c in retrieve(graph, read=0).candidates if c.item.kind == "chunk")
     assert "Fram" in plain.reasons[0]
 

@@ -1,9 +1,10 @@
 """Graph ranking mode: chunks ordered by a random walk from the question.
 
 After HippoRAG 2 (Gutiérrez and others 2025): the walk starts from the ends of the edges nearest
-to the question, from the entities named in the question, and from the nearest chunks. Unlike
-HippoRAG 2, each of the three groups has a fixed share of its own, whatever its size, so that no
-group drowns another; and chunks are ranked by walk probability combined with their own
+to the question, from the entities named in the question, and from the nearest chunks; beyond
+HippoRAG 2 also from the chunks called after what the question names, and from those called after
+what these mention. Unlike HippoRAG 2, each group has a fixed share of its own, whatever its size,
+so that no group drowns another; and chunks are ranked by walk probability combined with their own
 similarity to the question. Chunks with the best answering sentences come first, whether a
 single sentence or a bridge of two, as read by the mode ``graph``: a walk doesn't read."""
 
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TYPE_CHECKING, TypeVar
@@ -93,7 +94,9 @@ class PprRetriever:
         order = rank_chunks(network, walk, chunks, vector, settings, context)
         read = read_first(question, settings.read, context)
         order = dict.fromkeys(read, 1.0) | {c: s for c, s in order.items() if c not in read}
-        result = _WalkResult(network, starts, dict(chunks), frozenset(read), walk, context)
+        result = _WalkResult(
+            network, starts, dict(chunks), frozenset(read), (pages, linked), walk, context
+        )
         orders = (
             *self._starts_cut(list_hit_iris(near_edges), every, offered, edges),
             *self._chunks_cut(list(order), list_hit_iris(compared), known_count),
@@ -367,12 +370,14 @@ def named_shares(text: str, network: Network, whole: float) -> dict[int, tuple[f
 @dataclass(frozen=True, slots=True)
 class _WalkResult:
     """A walk result: ``near`` maps the chunks nearest to the question to similarities; ``read``
-    holds chunks with the best answering sentences."""
+    holds chunks with the best answering sentences, ``pages`` the ``named_pages`` and the
+    ``linked_pages``."""
 
     network: Network
     starts: Sequence[WalkStart]
     near: Mapping[str, float]
     read: frozenset[str]
+    pages: tuple[Collection[int], Collection[int]]
     walk: NDArray[float64] | None
     context: Context
 
@@ -409,6 +414,8 @@ class _WalkResult:
             reasons += [explain("chunk-walk", names=", ".join(names))] if names else []
             if chunk in self.near:
                 reasons.append(explain("chunk-similarity", score=self.near[chunk]))
+            for kind, pages in zip(("chunk-named", "chunk-linked"), self.pages, strict=True):
+                reasons += [explain(kind)] if self.network.node(chunk) in pages else []
             reasons_by_chunk[chunk] = tuple(reasons) or (explain("chunk-walk-others"),)
         return reasons_by_chunk
 
