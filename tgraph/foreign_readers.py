@@ -122,8 +122,8 @@ READERS = (
     ForeignReader(
         "segments, contents and journals that replicas follow",
         "bounded",
-        "regular files of 1 GB (derived 4 GB, journals 256 MB); unpacked: 200 times their size, or 256 MB;"
-        " an entry at a time, objects of texts alone; triple terms and lists 100 deep",
+        "regular files of 1 GB (derived 4 GB, journals 256 MB); unpacked: 200 times their size, or"
+        " 256 MB; an entry at a time, objects of texts alone; triple terms and lists 100 deep",
         "tests/test_foreign_bytes.py::test_what_a_replica_follows_unpacks_to_little",
         ("tgraph.librarian",),
     ),
