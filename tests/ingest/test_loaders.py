@@ -324,6 +324,16 @@ def test_content_decides_where_the_suffix_says_nothing(pdf, word):
     assert load(b"<html><p>Hi</p></html>", "a.txt").pages[0].text == "<html><p>Hi</p></html>"
 
 
+def test_text_with_links_in_markdown_is_markdown():
+    links = b"[Home](https://a.b)\n\n[News](/news)\n\n"
+    page = b"Reeds\n=====\n\n" + links + b"Reeds [grow](https://a.b/c) in water.\n"
+    document = load(page, "page.txt")
+    assert (document.media_type, document.title) == ("text/markdown", "Reeds")
+    assert document.pages[0].text.encode() == page
+    assert load(page, "page").media_type == "text/markdown"
+    assert load(b"Reeds\n\n" + links, "page.txt").media_type == "text/plain"
+
+
 def test_a_path_or_a_stream_is_read_like_bytes(tmp_path):
     path = tmp_path / "a.txt"
     path.write_bytes(b"text")

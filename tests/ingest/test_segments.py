@@ -316,3 +316,64 @@ def test_a_public_licence_is_known_as_far_as_its_name_goes():
     assert found == ["prose"] * 10 + ["licence"] * len(own)
     contract = ["Each party is liable for damages under these terms."] * 4
     assert kinds("\n\n".join(contract)) == ["prose"] * 4
+
+
+def test_labels_between_links_belong_to_the_menu():
+    links = "[Home](/)\n\nSections\n\n[News](/n)\n\nSubscribe\n\n[Sport](/s)\n\n"
+    page = f"# The Reed\n\n{links}By Ann Reed, 9 October 2016\n\nReeds grow in water.\n"
+    assert kinds(page) == ["heading", *["navigation"] * 5, "prose", "prose"]
+    facts = "[Reed](/r) grows in water.\n\n[Rush](/u) grows on land.\n\n[Sedge](/e) does both.\n"
+    assert kinds(f"# Plants\n\n{facts}") == ["heading", *["prose"] * 3]
+
+
+def test_lists_that_are_indented_too_far_are_menus_and_prose_is_no_code():
+    menu = "        *   [Partners](/partners)\n        *   [Impact](/impact)\n"
+    prose = (
+        "      The checksum is the sum of all bytes.  Both sums are done\n"
+        "      modulo a prime, which is important to avoid errors.\n"
+    )
+    code = "    for each in sums:\n        total = total + each  # of all bytes, modulo a prime.\n"
+    page = f"# Sums\n\nText.\n\n{menu}\nMore text.\n\n{prose}\nCode.\n\n{code}"
+    assert kinds(page) == ["heading", "prose", "navigation", "prose", "prose", "prose", "code"]
+    assert read(page)[4] == (
+        "prose",
+        "The checksum is the sum of all bytes. Both sums are done modulo a prime, which is"
+        " important to avoid errors.",
+    )
+
+
+def test_notices_to_the_reader_of_a_web_page_are_navigation():
+    body = "Reeds grow in water. " * 20
+    notice = "We use cookies to improve our site. Manage your cookie settings."
+    assert kinds(f"# Reeds\n\n{notice}\n\n{body}\n") == ["heading", "navigation", "prose"]
+    about = "A browser keeps cookies. Sites use cookies to know who comes again."
+    assert kinds(f"# Cookies\n\n{about}\n") == ["heading", "prose"]
+
+
+def test_a_bibliography_in_one_paragraph_is_parted_from_the_text():
+    entries = "".join(
+        f"[{n}] A. Reed and B. Rush, Water plants, J. Bot. {n} (199{n}), 1{n}–2{n}. "
+        for n in range(1, 6)
+    )
+    page = checked(f"# Plants\n\nReeds grow. We thank all of them. {entries}\n")
+    assert [s.kind for s in page] == ["heading", "prose", "reference"]
+    assert page[1].text == "Reeds grow. We thank all of them."
+
+
+def test_entries_over_several_lines_are_references_and_dated_events_are_not():
+    entries = "\n\n".join(
+        f"{n}. A. B. Reed, Efficient counting of plants, Botany and\n\nBooks, New York, 19{n}."
+        for n in range(80, 86)
+    )
+    text = "Reeds are counted by hand. They grow in water.\n\n" * 12
+    assert set(kinds(f"# Plants\n\n{text}{entries}\n")[13:]) == {"reference"}
+    events = "\n\n".join(
+        f"June {n}. The council of the town agreed on a treaty. (Simonds, p. 69{n}. Cf. May 3.)"
+        for n in range(1, 9)
+    )
+    assert set(kinds(f"# Events of 1939\n\n{events}\n")) == {"heading", "prose"}
+
+
+def test_marks_of_scraped_pages_are_not_read():
+    page = "# Search\n\nChoose [Titles](javascript:void(0);) where ![Image 12: {r}](/r.png) is.\n"
+    assert read(page)[1] == ("prose", "Choose Titles where {r} is.")

@@ -1,8 +1,9 @@
-"""What surrounds a text and isn't it: bibliographies, contents, menus, licences.
+"""What surrounds a text and isn't it: bibliographies, contents, menus, notices, licences.
 
 They are told by their form: an entry of a bibliography has initials, a year in brackets, pages; a
-menu is nothing but links; contents end in dots and a page's number. Names of sections only lower
-how much of it is asked for.
+menu is links and the labels between them; contents end in dots and a page's number; a notice asks
+the reader of a web page to accept cookies or to subscribe. Names of sections only lower how much of
+it is asked for.
 """
 
 from __future__ import annotations
@@ -16,12 +17,44 @@ from tgraph.model import Segment, SegmentKind
 from tgraph.resources import name_list
 
 _TEXT = frozenset(("prose", "item", "display", "row"))
+_SITE_SECTIONS = frozenset(name_list("apparatus", "site"))
 _REFERENCE_SECTIONS = frozenset(name_list("apparatus", "references"))
 _CONTENTS_SECTIONS = frozenset(name_list("apparatus", "contents"))
 _LEAST_RUN = 3
 _LEAST_LEAD = 3
 _LONGEST_GAP = 6
 _LONGEST_ENTRY = 600
+_LONGEST_LABEL = 6
+_MOSTLY, _PARTLY = 0.8, 0.3
+_STOPS = (".", "!", "?", "…", "。", "！", "？", "؟")
+# Where an entry of a bibliography begins that is set as one paragraph: a number, or initials.
+_ENTRY = re.compile(
+    r"(?:(?<=[.)\]] )|^)"
+    r"(?:\d{1,3}\. ?(?=[^\W\d_])|(?:[A-Z]\. ?){1,3}(?:\w{1,3}\.? )?[A-Z][^\W\d_]+[, ])"
+)
+_MOST_NOTICES = 0.2
+_NOTICE = re.compile(
+    r"(?i)\b(?:uses?|using|accept(?:ing)?|reject|manage|allow) (?:(?:all|our|necessary|optional|of"
+    r"|the use of|essential|third-party) ){0,2}cookies\b|\bcookies? (?:policy|settings|preferences"
+    r"|notice|consent)\b|\b(?:verwende[nt]|nutz(?:t|en)|akzeptieren) (?:\w+ )?cookies\b"
+    r"|\b(?:utilis(?:e|ons)|accepter|utiliza(?:mos)?|aceptar) (?:\w+ ){0,2}cookies\b"
+    r"|\b(?:enable|turn on|requires?) javascript\b|\bjavascript (?:is|must be) "
+    r"|\bbrowser (?:does not|doesn't|is not) support|\b(?:sign up|subscribe|join) (?:\w+ ){0,3}"
+    r"(?:newsletters?|mailing list)\b|\b(?:share|follow us|like us) on (?:facebook|twitter|x"
+    r"|linkedin|whatsapp)\b|\bskip to (?:main )?(?:content|navigation|article)\b"
+    r"|\bweb crawl data from|^the wayback machine\b"
+)
+_OF_NOTICES = (
+    *("cookie", "javascript", "browser", "newsletter", "mailing list", "share on", "follow us"),
+    *("like us", "skip to", "web crawl", "wayback machine"),
+)
+"""One of these is in whatever ``_NOTICE`` finds."""
+_LONGEST_WEB_NOTICE = 600
+_LINE_LINK = re.compile(r"\]\(\S")
+_PROMPT = re.compile(r"\s*(?:\$|>{1,3}|#|//|/\*|@|\w+:) ?")
+_SYMBOL = re.compile(r"[={}<>|\\/$#_\[\]+*~^`@]")
+_PLAIN_WORD = re.compile(r"[(\"'“‘]*[^\W\d_]+(?:['’-][^\W\d_]+)*[)\"'”’]*[.,;:!?]*[)\"'”’]*")
+_LEAST_RUNNING, _LEAST_PLAIN, _MOST_SYMBOLS = 12, 0.75, 0.01
 # Each sign counts once. None of them backtracks over more than a few characters.
 _SIGNS = (
     re.compile(r"\(?\b(?:1[5-9]|20)\d\d[a-z]?\)?[.,:;)]"),
@@ -37,6 +70,15 @@ _SIGNS = (
     re.compile(r"\b(?:Press|Verlag|Publishers?|Proceedings|Proc\.|Journal|Univ\.|Books)\b"),
     re.compile(r"^\^|[\"“][^\"”]{8,200}[.,]?[\"”]"),
 )
+_BIBLIOGRAPHIC = _SIGNS[1:-1]
+# An entry that begins with its author: initials and a name, a name and initials, or a dash.
+_AUTHOR = re.compile(
+    r"(?:\[?\d{1,3}[.\]]\s*)?"
+    r"(?:(?:[A-Z]\.[ -]?){1,3} ?[A-Z][^\W\d_]|[A-Z][^\W\d_]{1,30}, [A-Z]\.|[_—–-]+, )"
+)
+_NUMBERED = re.compile(r"[\[(]?\d{1,3}[.\])]|\d{1,3} [A-Z]|[A-Z][^\W\d_]{1,30}, [A-Z][^\W\d_]+ ")
+_BESIDE, _LONGEST_LINE = 3, 90
+"""Segments before and after one that may be in a list, and the characters of a part of an entry."""
 _CONTENTS = re.compile(r"(?:(?<!\.)(?<!\. )(?:\. ?){4,}+|(?:· ?){4,}+|(?:… ?){2,}+)[\divxlc]{1,6}$")
 _LICENCE = re.compile(
     r"(?i)permission is hereby granted|without (?:any )?warrant(?:y|ies)|redistribution and use in"
@@ -61,13 +103,17 @@ _LEGAL = re.compile(
 )
 
 
-def recognise_apparatus(found: Sequence[Segment], linked: Sequence[bool]) -> Iterator[Segment]:
-    """Yield segments, marking a text's apparatus by kind; ``linked`` states for each segment
-    whether all text is a link."""
+def recognise_apparatus(found: Sequence[Segment], linked: Sequence[float]) -> Iterator[Segment]:
+    """Yield segments, marking a text's apparatus by kind; ``linked`` has for each segment the share
+    of the text that is links."""
+    notices = _find_notices(found)
     at = 0
     for _, group in groupby(found, lambda segment: segment.headings):
         section = list(group)
-        yield from _mark_section(section, linked[at : at + len(section)])
+        places = range(at, at + len(section))
+        kinds: list[SegmentKind | None] = ["navigation" if k in notices else None for k in places]
+        for segment in _mark_section(section, linked[at : places.stop], kinds):
+            yield from _split_references(segment)
         at += len(section)
 
 
@@ -76,8 +122,46 @@ def is_address(text: str) -> bool:
     return text.startswith(("http://", "https://", "www.")) and not any(map(str.isspace, text))
 
 
-def _mark_section(section: Sequence[Segment], linked: Sequence[bool]) -> Iterator[Segment]:
-    kinds = [_single_kind(segment) for segment in section]
+def is_link_list(text: str) -> bool:
+    """Return whether most lines of a text are Markdown's links."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    return sum(_LINE_LINK.search(line) is not None for line in lines) > len(lines) / 2
+
+
+def is_running_text(text: str) -> bool:
+    """Return whether a block that stands as code is sentences: words, few symbols, no prompt."""
+    words = text.split()
+    if len(words) < _LEAST_RUNNING or not any(word.endswith(_STOPS) for word in words):
+        return False
+    if any(map(_PROMPT.match, text.splitlines())):
+        return False
+    plain = sum(_PLAIN_WORD.fullmatch(word) is not None for word in words)
+    return plain >= _LEAST_PLAIN * len(words) and len(_SYMBOL.findall(text)) <= _MOST_SYMBOLS * len(
+        text
+    )
+
+
+def _find_notices(found: Sequence[Segment]) -> set[int]:
+    """Return the places of notices to the reader of a web page, unless the page is about such."""
+    notices = {
+        k for k, segment in enumerate(found) if segment.kind in _TEXT and _is_notice(segment)
+    }
+    length = sum(len(found[k].text) for k in notices)
+    return notices if length <= _MOST_NOTICES * sum(len(each.text) for each in found) else set()
+
+
+def _is_notice(segment: Segment) -> bool:
+    text = segment.text
+    if len(text) > _LONGEST_WEB_NOTICE:
+        return False
+    lowered = text.lower()
+    return any(map(lowered.__contains__, _OF_NOTICES)) and _NOTICE.search(text) is not None
+
+
+def _mark_section(
+    section: Sequence[Segment], linked: Sequence[float], kinds: list[SegmentKind | None]
+) -> Iterator[Segment]:
+    kinds[:] = [kind or _single_kind(each) for kind, each in zip(kinds, section, strict=True)]
     _fill_licences(section, kinds)
     _mark_references(section, kinds)
     _mark_menus(section, linked, kinds)
@@ -159,6 +243,21 @@ def _mark_references(section: Sequence[Segment], kinds: list[SegmentKind | None]
     for k, count in signs.items():
         if count >= least:
             kinds[k] = "reference"
+    entries = [_is_entry(section[k].text, signs[k]) for k in free]
+    for at, k in enumerate(free):
+        around = entries[max(0, at - _BESIDE) : at + _BESIDE + 1]
+        may_be = entries[at] or signs[k] > 0 or len(section[k].text) <= _LONGEST_LINE
+        if sum(around) > _BESIDE and may_be:
+            kinds[k] = "reference"
+
+
+def _is_entry(text: str, signs: int) -> bool:
+    """Return whether a text begins as an entry of a bibliography: with an author, or with a number
+    or a full name where two signs follow."""
+    if _AUTHOR.match(text):
+        return True
+    numbered = _NUMBERED.match(text) is not None
+    return numbered and signs > 1 and any(sign.search(text) for sign in _BIBLIOGRAPHIC)
 
 
 def _count_signs(text: str) -> int:
@@ -167,19 +266,68 @@ def _count_signs(text: str) -> int:
     return sum(sign.search(text) is not None for sign in _SIGNS)
 
 
+def _split_references(segment: Segment) -> Iterator[Segment]:
+    """Yield a segment, apart from it the bibliography that ends it as part of its paragraph."""
+    starts = [match.start() for match in _ENTRY.finditer(segment.text)]
+    if segment.kind not in ("prose", "item") or len(starts) < _LEAST_RUN:
+        yield segment
+        return
+    ends = [*starts[1:], len(segment.text)]
+    spans = list(zip(starts, ends, strict=True))
+    likely = [_count_signs(segment.text[start:end]) > 1 for start, end in spans]
+    first = next((k for k in range(len(likely)) if _is_mostly(likely[k:])), None)
+    if first is None or len(likely) - first < _LEAST_RUN:
+        yield segment
+        return
+    at = starts[first]
+    if segment.text[:at].strip():
+        before = segment.text[:at].rstrip()
+        yield segment.clip(0, len(before))
+        yield replace(segment.clip(at, len(segment.text)), kind="reference")
+    else:
+        yield replace(segment, kind="reference")
+
+
+def _is_mostly(likely: Sequence[bool]) -> bool:
+    return likely[0] and sum(likely) >= 0.6 * len(likely)
+
+
 def _mark_menus(
-    section: Sequence[Segment], linked: Sequence[bool], kinds: list[SegmentKind | None]
+    section: Sequence[Segment], linked: Sequence[float], kinds: list[SegmentKind | None]
 ) -> None:
-    """Mark runs of links not introduced by a sentence."""
+    """Mark runs of links not introduced by a sentence, with the labels between the links."""
     contents = bool(section) and _is_named(section[0], _CONTENTS_SECTIONS)
-    is_link: Callable[[int], bool] = lambda k: (  # noqa: E731
-        linked[k] and section[k].kind in _TEXT and (contents or not _is_led(section[k]))
+    site = bool(section) and _is_named(section[0], _SITE_SECTIONS)
+    links = {
+        k
+        for k, segment in enumerate(section)
+        if segment.kind in _TEXT
+        and linked[k] >= (_PARTLY if site else _MOSTLY)
+        and (contents or not _is_led(segment))
+    }
+    if contents or site:
+        for k in links:
+            kinds[k] = "navigation"
+    is_menu: Callable[[int], bool] = lambda k: k in links or _is_label(section[k])  # noqa: E731
+    for inside, group in groupby(range(len(section)), is_menu):
+        places = list(group)
+        run = [k for k in places if k in links]
+        if not inside or len(run) < _LEAST_RUN:
+            continue
+        between = places[run[0] - places[0] : run[-1] - places[0] + 1]
+        for k in between if 2 * len(run) >= len(between) else run:
+            kinds[k] = kinds[k] or "navigation"
+
+
+def _is_label(segment: Segment) -> bool:
+    """Return whether a segment is a few words that state nothing."""
+    text = segment.text
+    return (
+        segment.kind in ("prose", "item", "display")
+        and not text.endswith(_STOPS)
+        and len(text.split()) <= _LONGEST_LABEL
+        and not _is_led(segment)
     )
-    for run, places in groupby(range(len(section)), is_link):
-        place_list = list(places)
-        if run and (contents or len(place_list) >= _LEAST_RUN):
-            for k in place_list:
-                kinds[k] = "navigation"
 
 
 def _is_led(segment: Segment) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from glob import glob, has_magic
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path, PurePath
 from typing import BinaryIO
 
@@ -104,7 +104,10 @@ _READING_VERSIONS = dict.fromkeys(
 # Text that is kept as it is: tgraph's own code reads it, without a native parser and without
 # unpacking anything, in memory and time that grow with the file alone. It is segmented in this
 # process afterwards anyway.
-_READ_HERE = frozenset(("text/plain", "text/markdown"))
+_PLAIN, _MARKDOWN = "text/plain", "text/markdown"
+_READ_HERE = frozenset((_PLAIN, _MARKDOWN))
+_MARKDOWN_LINK = re.compile(rb"\[[^\[\]\r\n]{1,200}\]\((?:https?://|mailto:|/|#|\.)[^\s()]*")
+_LEAST_LINKS = 3
 _SUFFIXES = {suffix: kind for kind, (*_, known) in _READERS.items() for suffix in known.split()}
 _HTML_START = re.compile(
     rb"(?:\xef\xbb\xbf)?\s*(?><!--.*?-->\s*)*+<(?:!doctype\s+html|html)[\s>]", re.I | re.S
@@ -181,9 +184,13 @@ def read_bytes(
 
 
 def media_type(name: str, data: bytes) -> str:
-    """Return the media type for reading a file, by suffix, else by leading bytes."""
-    if suffix_type := media_type_of_suffix(name):
-        return suffix_type
+    """Return the media type for reading a file, by suffix, else by leading bytes; text with links
+    in Markdown is Markdown."""
+    kind = media_type_of_suffix(name) or _detect_media_type(data)
+    return _MARKDOWN if kind == _PLAIN and _is_markdown(data) else kind
+
+
+def _detect_media_type(data: bytes) -> str:
     if data.startswith(b"%PDF-"):
         return "application/pdf"
     if data.startswith(b"PK\x03\x04") and _EPUB.encode() in data[:100]:
@@ -197,7 +204,13 @@ def media_type(name: str, data: bytes) -> str:
         for folder, kind in ((b"word/", _DOCX), (b"ppt/", _PPTX), (b"xl/", _XLSX)):
             if folder in data:
                 return kind
-    return "text/html" if _HTML_START.match(data[:4096]) else "text/plain"
+    return "text/html" if _HTML_START.match(data[:4096]) else _PLAIN
+
+
+def _is_markdown(data: bytes) -> bool:
+    """Return whether a text without a suffix of its own, such as a scraped web page, has links as
+    Markdown writes them."""
+    return len(list(islice(_MARKDOWN_LINK.finditer(data), _LEAST_LINKS))) == _LEAST_LINKS
 
 
 def reading_version(media_type: str) -> int:

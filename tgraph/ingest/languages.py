@@ -17,6 +17,8 @@ UNDETERMINED = "und"
 
 _HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 _KANA_OR_HANGUL = re.compile(r"[\u3040-\u30ff\uac00-\ud7af]")
+_ARABIC = re.compile(r"[\u0621-\u064a]")
+_PERSIAN_OR_URDU = re.compile(r"[پچژگکیےٹڈڑںھ]")
 _KANA = re.compile(r"[\u3040-\u30ff]")
 _HANGUL = re.compile(r"[\uac00-\ud7af]")
 _WORD = re.compile(r"[^\W\d_]+")
@@ -56,12 +58,14 @@ def language_of(text: str) -> Language:
 
 
 def detect_language(text: str) -> str:
-    """Return a text's language: ``en`` and ``zh`` as in ``language_of``, else ``de``, ``fr`` or
-    ``es`` by common words, else ``other``."""
+    """Return a text's language: ``en`` and ``zh`` as in ``language_of``, else ``ar`` by letters,
+    ``de``, ``fr`` or ``es`` by common words, else ``other``."""
     language = language_of(text)
     if language != "other":
         return language
     sample = text[:20_000].lower()
+    if _is_arabic(sample):
+        return "ar"
     words = [_strip_accents(word) for word in _WORD.findall(sample)]
     scores = {
         code: sum(word in stop for word in words) + sum(map(sample.count, _MARKS[code]))
@@ -71,6 +75,13 @@ def detect_language(text: str) -> str:
     enough = scores[best] >= max(1, 0.3 * len(words))
     alone = sum(score == scores[best] for score in scores.values()) == 1
     return best if enough and alone else "other"
+
+
+def _is_arabic(sample: str) -> bool:
+    """Return whether most letters are Arabic's own, and hardly one of its neighbours'."""
+    arabic = len(_ARABIC.findall(sample))
+    others = len(_PERSIAN_OR_URDU.findall(sample))
+    return 2 * arabic > sum(map(str.isalpha, sample)) and 50 * others < arabic
 
 
 def identify_language(text: str) -> str:

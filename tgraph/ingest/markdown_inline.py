@@ -30,6 +30,8 @@ _CONTAINER = re.compile(
     r"|[A-Za-z][\w-]*)"
     r"(?:\[([^\n]*)\]|[ \t]+([^\n]*))?"
 )
+# How web pages turned into Markdown number their pictures.
+_IMAGE_NUMBER = re.compile(r"Image \d+(?:: |$)")
 _STRUCK_TAG = re.compile(r"<(/?)(?:del|s|strike)(?=[\s>])", re.I)
 # A longer run of text is read in parts: no paragraph is of this length, and some mark-up costs more
 # than its share of a line.
@@ -129,6 +131,10 @@ def _parse_container(state: StateBlock, start: int, _end: int, silent: bool) -> 
     return True
 
 
+def _accept_link(_address: str) -> bool:
+    return True
+
+
 @cache
 def build_parser() -> MarkdownIt:
     """CommonMark with tables, strikethrough, footnotes and admonitions (``!!! tip``, ``:::tip``);
@@ -149,6 +155,8 @@ def build_parser() -> MarkdownIt:
     for name, rule in (("link", link), ("image", image), ("backticks", backtick)):
         markdown_parser.inline.ruler.at(name, _record_stretch(rule))
     markdown_parser.inline.ruler2.disable("fragments_join")
+    # Only the text of a link is read, so none is refused for its address ("javascript:").
+    markdown_parser.validateLink = _accept_link  # type: ignore[assignment, method-assign]
     return markdown_parser.disable(["inline", "footnote_tail"])
 
 
@@ -274,8 +282,11 @@ def _image_pieces(token: Token, links: LinkReferences, shift: int, linked: bool)
     stretch = _shift_range(token.meta["stretch"], shift)
     begin = stretch.start + 2
     end = begin + len(token.content)
+    number = _IMAGE_NUMBER.match(token.content)
+    content = token.content[number.end() :] if number else token.content
+    begin = end - len(content)
     yield Piece("", (), "image_open", linked, range(stretch.start, begin))
-    for piece in _visible_pieces(build_parser(), token.content, links, begin):
+    for piece in _visible_pieces(build_parser(), content, links, begin):
         yield piece._replace(kind="image") if piece.text else piece
     yield Piece("", (), "image_close", linked, range(end, stretch.stop))
 

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from tgraph.ingest.apparatus import recognise_apparatus
+from tgraph.ingest.apparatus import is_link_list, is_running_text, recognise_apparatus
 from tgraph.ingest.front_matter import front_matter
 from tgraph.ingest.markdown_html import HtmlReader
 from tgraph.ingest.markdown_inline import LinkReferences, build_parser, inline_pieces
+from tgraph.ingest.plain_segments import plain_segments
 from tgraph.ingest.reading_text import ReadingText, joined_cells
 from tgraph.ingest.sentences import sentences
 from tgraph.model import Heading, Segment, SegmentKind
@@ -40,7 +41,7 @@ def read_page(text: str) -> MarkdownPage:
     headings in code, quotes and lists start no section."""
     reader = _PageReader(text)
     page_segments = list(reader.segments())
-    linked = [segment.start in reader.linked for segment in page_segments]
+    linked = [reader.linked.get(segment.start, 0.0) for segment in page_segments]
     return MarkdownPage(tuple(reader.headings), tuple(recognise_apparatus(page_segments, linked)))
 
 
@@ -79,7 +80,7 @@ class _PageReader:
         self.headings: list[Heading] = []
         self._open: list[tuple[int, str]] = []
         self._html_reader = HtmlReader()
-        self.linked: set[int] = set()
+        self.linked: dict[int, float] = {}
         self._lists: list[_OpenList] = []
         self._table: _MarkdownTable | None = None
         self._lead = ""
@@ -167,12 +168,12 @@ class _PageReader:
         places = self._content_places(token.content, token.map[0])
         reading = ReadingText()
         piece_kinds: set[str] = set()
-        free = False
+        lengths = {True: 0, False: 0}
         for piece in inline_pieces(token.content, self._links):
             reading.append_piece(piece, places)
             if piece.text and not piece.text.isspace():
                 piece_kinds.add(piece.kind)
-            free = free or (not piece.link and any(map(str.isalnum, piece.text)))
+            lengths[piece.link] += sum(map(str.isalnum, piece.text))
         opens = self._lists and not self._lists[-1].item
         kind: SegmentKind = "item" if opens else "prose"
         level = 0
@@ -184,8 +185,7 @@ class _PageReader:
         if segment is None:
             return
         start, _ = _trim_span(self._text, self._starts[token.map[0]], self._ends[token.map[0]])
-        if not free:
-            self.linked.add(segment.start)
+        self.linked[segment.start] = lengths[True] / max(1, sum(lengths.values()))
         yield from self._place_segment(segment, level, start)
         if opening.type == "admonition_title_open":
             self._lead = segment.text
@@ -201,8 +201,14 @@ class _PageReader:
         places = self._content_places(content, first)
         lead = len(content) - len(content.lstrip("\n"))
         content, places = content[lead:], places[lead:]
+        if not token.info and is_running_text(content):
+            for part in plain_segments(content):
+                yield from self._place_segment(_relocate_segment(part, places), 0, part.start)
+            return
         led = (self._lead,) if self._lead else ()
-        code = Segment("code", places[0], places[-1] + 1, content, places, lead=led)
+        # A list in which too many spaces stand before the items is code to the grammar.
+        kind: SegmentKind = "navigation" if is_link_list(content) and not token.info else "code"
+        code = Segment(kind, places[0], places[-1] + 1, content, places, lead=led)
         lead_in = self._lead
         yield from self._place_segment(code, 0, code.start)
         self._lead = lead_in
@@ -255,6 +261,18 @@ class _PageReader:
             self._open.append((level, segment.text))
             self.headings.append(Heading(segment.text, level, start))
         self._lead = _last_sentence(segment.text) if segment.kind in ("prose", "item") else ""
+
+
+def _relocate_segment(segment: Segment, places: Sequence[int]) -> Segment:
+    """Return a segment of a block's content, with its places in the page."""
+    return replace(
+        segment,
+        kind="prose" if segment.kind == "heading" else segment.kind,
+        start=places[segment.start],
+        end=places[segment.end - 1] + 1,
+        offsets=array("q", (places[at] for at in segment.offsets)),
+        headings=(),
+    )
 
 
 def _last_sentence(text: str) -> str:

@@ -28,6 +28,8 @@ TEXTS = {
     " disait M. Rey. La crue de 1871 détruisit la roue. Les travaux coûtèrent quatre cents francs.",
     "es": "El molinero Antonio Rey tenía un molino junto al río. ¿Quién lo construyó? Lo construyó"
     " su abuelo en 1802. La riada de 1871 destruyó la rueda. La Sra. Rey pagó cien reales.",
+    "ar": "امتلك الطحان أنور رضا طاحونة على ضفة النهر. دمّر فيضان سنة 1871 عجلة الطاحونة القديمة."
+    " كلفت الإصلاحات أربعمئة ليرة.",
     "zh": "磨坊主李安在河边有一座水磨。一八七一年的洪水冲走了水轮。“水给的，水也拿走。”李安说。"
     "修理一共花了四百两银子。",
 }
@@ -35,9 +37,16 @@ QUESTIONS = {
     "de": ("Wann zerstörte ein Hochwasser die Mühle?", "1871", "Wer komponierte die Zauberflöte?"),
     "fr": ("Combien coûtèrent les travaux ?", "quatre cents", "Qui a peint la Joconde ?"),
     "es": ("¿En qué año destruyó la riada la rueda?", "1871", "¿Quién ganó el mundial de fútbol?"),
+    "ar": ("متى دمر الفيضان العجلة؟", "1871", "من رسم الموناليزا؟"),
     "zh": ("修理花了多少银子？", "四百两", "法国大革命发生在哪一年？"),
 }
-REFUSALS = {"de": "keinen Beleg", "fr": "aucune preuve", "es": "ninguna prueba", "zh": "没有可以"}
+REFUSALS = {
+    "de": "keinen Beleg",
+    "fr": "aucune preuve",
+    "es": "ninguna prueba",
+    "ar": "لا يوجد",
+    "zh": "没有可以",
+}
 
 
 @pytest.fixture(scope="module")
@@ -102,6 +111,7 @@ def test_sentences_end_where_they_end(text: str, parts: int) -> None:
         ("Who built the mill by the river?", "en"),
         ("When did Die Hard come out?", "en"),
         ("Il mugnaio aveva un mulino vicino al fiume della città, che non era grande.", "other"),
+        ("آسیاب کنار رودخانه بود و چرخ آن را سیل برد.", "other"),
         ("", "en"),
     ],
 )
@@ -113,6 +123,8 @@ def test_words_are_read_by_their_language() -> None:
     german, french, chinese = get_lexicon("de"), get_lexicon("fr"), get_lexicon("zh")
     assert german.terms("der Müller, die Mühle") == german.terms("Müllern und Mühlen")
     assert french.terms("L'écluse fut terminée") == french.terms("les écluses terminé")
+    arabic = get_lexicon("ar")
+    assert arabic.terms("على الطاحونة والمدينة") == arabic.terms("طاحونه مدينات")
     assert "muhl" in german.parts(german.term_set("die Sägemühlen"))
     assert chinese.extract_content_stems("通惠河的名字是谁起的？") == ["通惠", "惠河", "名字", "起"]
     assert chinese.term_set("通惠河") == {"通", "惠", "河", "通惠", "惠河"}
@@ -131,6 +143,8 @@ def test_words_are_read_by_their_language() -> None:
         ("fr", "Combien de roues ?", "number"),
         ("es", "¿Por qué ardió?", ""),
         ("es", "¿Cuándo ardió?", "time"),
+        ("ar", "من بنى الطاحونة؟", "person"),
+        ("ar", "كم كلفت الإصلاحات؟", "number"),
         ("zh", "磨坊是谁建的？", "person"),
         ("zh", "为什么没有水？", "reason"),
         ("zh", "一共有多少人？", "number"),

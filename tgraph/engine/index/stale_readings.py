@@ -42,4 +42,6 @@ def _is_stale(store: Store, document: str, media_type: str, paths: list[str]) ->
     version = text_value(store, document, v.tg("readingVersion"))
     if int(version or 1) < reading_version(media_type):
         return True
-    return not version and all(media_type_of_suffix(p) not in ("", media_type) for p in paths)
+    if version or media_type == "text/markdown":  # a plain text may have been written in Markdown
+        return False
+    return all(media_type_of_suffix(p) not in ("", media_type) for p in paths)

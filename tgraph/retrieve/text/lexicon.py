@@ -1,6 +1,6 @@
 """Language lexicons: stop words, endings and stems of each language.
 
-English is read by ``lexical``. German, French, Spanish and Chinese have lists in
+English is read by ``lexical``. German, French, Spanish, Arabic and Chinese have lists in
 ``data/languages.toml``; any other language is read without stop words, with its commonest
 endings removed. A collection without foreign-language texts is read as English throughout."""
 
@@ -19,11 +19,15 @@ from tgraph.index.sources import document_of_chunk, page_of_chunk
 from tgraph.ingest.languages import detect_language, identify_language, signs_of_english
 from tgraph.resources import load_tables
 from tgraph.retrieve.base import Context
+from tgraph.retrieve.reasons import THIRD_WORDING
 from tgraph.retrieve.text import lexical
 from tgraph.retrieve.text.lexical import Frequencies
 
 ENGLISH_ONLY = frozenset({"all-MiniLM-L6-v2"})
 """Embedders that know no other language."""
+
+LATER = frozenset({"ar"})
+"""Languages without lists in earlier releases; in their sessions they count as another language."""
 
 SAMPLE = 400_000
 """Characters from which the frequencies of words are taken."""
@@ -35,6 +39,8 @@ _FEW, _FEW_UNKNOWN = 0.02, 0.1
 """The share of texts from which on a language counts, one with lists and one without."""
 
 _ANYTHING_BUT_WORDS = re.compile(r"[^\W_]+")
+_ARABIC_FORMS = str.maketrans("ةى", "هي", "ـ")
+"""Letters that are written for another at the end of words, and the stroke that stretches words."""
 _HAN_RUN = re.compile(r"[㐀-䶿一-鿿豈-﫿]+")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n\s*\n")
 _COMPOUND, _PART, _REST = 8, 4, 3
@@ -50,6 +56,7 @@ class Lexicon:
     endings: tuple[str, ...] = ()
     least: int = 4
     has_compounds: bool = False
+    beginnings: tuple[str, ...] = ()
 
     def words(self, text: str) -> list[str]:
         """The words in small letters without accents, elided ones apart."""
@@ -57,6 +64,10 @@ class Lexicon:
 
     def stem(self, word: str) -> str:
         """Return the stem of a word given in lower case without accents."""
+        for beginning in self.beginnings:
+            if word.startswith(beginning) and len(word) - len(beginning) > self.least:
+                word = word[len(beginning) :]
+                break
         for ending in self.endings:
             if word.endswith(ending) and len(word) - len(ending) >= self.least:
                 return word[: -len(ending)]
@@ -107,6 +118,13 @@ class EnglishLexicon(Lexicon):
     term_set = staticmethod(lexical.term_set)
 
 
+class ArabicLexicon(Lexicon):
+    """Arabic, with one form of letters that stand for another at the end of words."""
+
+    def words(self, text: str) -> list[str]:
+        return _ANYTHING_BUT_WORDS.findall(fold_accents(text).translate(_ARABIC_FORMS))
+
+
 class ChineseLexicon(Lexicon):
     """Chinese lexicon based on character pairs; questions are first cut at stop words."""
 
@@ -153,13 +171,14 @@ def get_lexicon(code: str) -> Lexicon:
     language_table = load_tables("languages").get(code)
     if not isinstance(language_table, dict):
         return OTHER
-    kind = ChineseLexicon if code == "zh" else Lexicon
+    kind = {"zh": ChineseLexicon, "ar": ArabicLexicon}.get(code, Lexicon)
     return kind(
         code,
         frozenset(language_table["stop"].split()) if code != "zh" else frozenset(),
         tuple(language_table["endings"].split()),
         int(language_table["least"]),
         has_compounds=code == "de",
+        beginnings=tuple(language_table.get("beginnings", "").split()),
     )
 
 
@@ -197,7 +216,11 @@ class Languages:
         code = detect_language(text)
         if code == "en" and not self._is_english(text):
             code = self.codes[0]
-        return get_lexicon(code)
+        return self.lexicon(code)
+
+    def lexicon(self, code: str) -> Lexicon:
+        """Return the lexicon by which texts of a language are read."""
+        return OTHER if code in LATER and code not in self.codes else get_lexicon(code)
 
     def _is_english(self, text: str) -> bool:
         """Check whether English signs in a question equal or outnumber signs of the
@@ -213,9 +236,16 @@ class CountedWords(Frequencies):
     """Term frequencies of texts, each read in its own language, plus the collection's
     languages."""
 
-    def __init__(self, texts: Sequence[str], embeds_english: bool) -> None:
+    def __init__(
+        self,
+        texts: Sequence[str],
+        embeds_english: bool,
+        unread: frozenset[str] = frozenset(),
+    ) -> None:
         self._samples = [text[:_SAMPLED] for text in texts]
-        detected_codes = list(map(detect_language, self._samples))
+        detected_codes = [
+            "other" if code in unread else code for code in map(detect_language, self._samples)
+        ]
         counts = Counter(detected_codes)
         least = {
             code: _FEW if code in load_tables("languages") else _FEW_UNKNOWN for code in counts
@@ -258,15 +288,16 @@ class CountedWords(Frequencies):
 
 def count_frequencies(context: Context) -> CountedWords:
     """Return term frequencies of the published state, counted at the first question."""
-    memory = context.open_cache("frequencies", 1)
+    memory = context.open_cache("frequencies", 2)
+    unread = frozenset[str]() if context.wording >= THIRD_WORDING else LATER
 
     def count() -> CountedWords:
         agent = context.embedder.agent
         return CountedWords(
-            _sample_texts(context), agent.kind == "method" or agent.name in ENGLISH_ONLY
+            _sample_texts(context), agent.kind == "method" or agent.name in ENGLISH_ONLY, unread
         )
 
-    word_counts = memory.load_item("frequencies", count)
+    word_counts = memory.load_item(("frequencies", unread), count)
     assert isinstance(word_counts, CountedWords)
     return word_counts
 
@@ -292,7 +323,8 @@ def _sample_texts(context: Context) -> list[str]:
 
 def lexicon_of_chunk(chunk: str, context: Context) -> Lexicon:
     """Return the lexicon for a chunk's page."""
-    if count_frequencies(context).languages.are_english:
+    languages = count_frequencies(context).languages
+    if languages.are_english:
         return ENGLISH
 
     def read() -> str:
@@ -304,4 +336,4 @@ def lexicon_of_chunk(chunk: str, context: Context) -> Lexicon:
 
     place = document_of_chunk(chunk), page_of_chunk(chunk)
     memory: Any = context.open_cache("languages of pages", 50_000)
-    return get_lexicon(memory.load_item(place, read))
+    return languages.lexicon(memory.load_item(place, read))
