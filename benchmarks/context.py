@@ -21,8 +21,9 @@ words stand in the prompt, one after the other, wherever (a passage, a quote, a 
 PYTHON is the one of an environment of its own (see ``benchmarks.modes``).
 
 Run: python -m benchmarks.context --data DIR [--questions 100] [--misleading 20]
-     [--articles 100] [--budgets 2000,4000,8000] [--modes local,ppr] [--readers embedded,none]
-     [--set SETTING=VALUE] [--work DIR] [--misses FILE] [--graphrag PYTHON] [--lightrag PYTHON]
+     [--articles 100] [--budgets 2000,4000,8000] [--modes local,ppr] [--peers-modes local,naive]
+     [--readers embedded,none] [--set SETTING=VALUE] [--work DIR] [--misses FILE]
+     [--graphrag PYTHON] [--lightrag PYTHON]
 """
 
 from __future__ import annotations
@@ -325,6 +326,7 @@ def peer_modes(
     data: DataSet,
     work: Path,
     embedder: Embedder,
+    modes: Sequence[str],
     budgets: Sequence[int],
     questions: Sequence[GoldQuestion],
 ) -> Iterator[Measured]:
@@ -338,7 +340,8 @@ def peer_modes(
             if missing:
                 peer.index_passages()
         with piped(peer.driver(), peer.environment) as driver:
-            for mode in kind.modes:
+            for mode in [each for each in kind.modes if each in modes]:
+                print(f"{name}: {mode}", file=sys.stderr, flush=True)
                 yield Measured(
                     name,
                     mode,
@@ -402,10 +405,10 @@ def run(options: argparse.Namespace, folder: Path) -> None:
         with graph_of(data, extractor, work, settings) as kg:
             system = f"tgraph, reader {reader}"
             found += own_modes(kg, system, modes, budgets, questions)
-    embedder = default_embedder()
+    embedder, peers_modes = default_embedder(), options.peers_modes.split(",")
     for kind in PEERS:
         if python := getattr(options, kind.package):
-            found += peer_modes(kind, python, data, work, embedder, budgets, questions)
+            found += peer_modes(kind, python, data, work, embedder, peers_modes, budgets, questions)
     print(table(found, budgets))
     if options.misses:
         write_misses(options.misses, found, questions)
@@ -426,6 +429,8 @@ def main() -> None:
     parser.add_argument("--articles", type=int, default=100, help="SQuAD: most articles")
     parser.add_argument("--budgets", default=",".join(map(str, BUDGETS)))
     parser.add_argument("--modes", default=",".join(OWN_MODES), help="tgraph's; may be none")
+    named = ",".join(mode for kind in PEERS for mode in kind.modes)
+    parser.add_argument("--peers-modes", default=named, help="the peers', by tgraph's names")
     parser.add_argument("--readers", default="none", help="tgraph's, beside the model")
     parser.add_argument("--set", action="append", default=[], metavar="SETTING=VALUE")
     parser.add_argument("--work", type=Path, help="keep the graphs here, and use them again")

@@ -110,6 +110,7 @@ def test_a_run_prints_the_share_of_gold_sentences(
         articles=9,
         budgets="500,2000",
         modes="basic,graph",
+        peers_modes="",
         readers="none",
         set=["embedding.provider=hashing"],
         misses=tmp_path / "misses.jsonl",
