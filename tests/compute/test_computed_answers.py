@@ -135,8 +135,8 @@ def test_each_row_is_cited_by_its_characters(pumps: KnowledgeGraph):
     assert {c.quote for c in winner.citations} == {"P2 | Pump P2 | Norden | 42 | 700"}
     assert len({c.quote for c in compared.citations}) == 4
     reasons = {selected.reasoning for selected in answer.selection}
-    assert "Selected: the result rests on it (Pump P2)." in reasons
-    assert "Selected: the result was compared with it (Pump P5)." in reasons
+    assert "Selected: the result rests on the statement (Pump P2)." in reasons
+    assert "Selected: the result was compared with the statement (Pump P5)." in reasons
 
 
 def test_auto_takes_what_asks_for_a_computation_and_nothing_else(pumps: KnowledgeGraph):

@@ -236,10 +236,10 @@ _TEXTS: Mapping[str, tuple[str, str]] = {
         " of {rating:g} out of 10.",
     ),
     # witnesses of a computed answer, which no session of the first wording has
-    "witness-rests": ("the result rests on it ({row})",) * 2,
-    "witness-contradicts": ("it contradicts another value of {row}",) * 2,
-    "witness-compared": ("the result was compared with it ({row})",) * 2,
-    "witness-searched": ("it was searched and is not in the result ({row})",) * 2,
+    "witness-rests": ("the result rests on the statement ({row})",) * 2,
+    "witness-contradicts": ("the statement contradicts another value of {row}",) * 2,
+    "witness-compared": ("the result was compared with the statement ({row})",) * 2,
+    "witness-searched": ("the statement was searched and is not in the result ({row})",) * 2,
     # selection
     "map-score": (
         "Chosen because of its score in the map.",
