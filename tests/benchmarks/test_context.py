@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.context import GoldQuestion, as_graph, judge_prompt, run
-from benchmarks.context_data import find_sentence, read_gold
+from benchmarks.context import as_graph, judge_prompt, run
+from benchmarks.context_data import GoldQuestion, find_sentence, read_gold
 from benchmarks.peer_stub import reply
 from benchmarks.retrieval_data import OpenIEExtractor
 from tests.benchmarks.test_retrieval import OPENIE
@@ -68,7 +68,7 @@ def folder(tmp_path: Path) -> Path:
 def test_gold_are_the_sentences_with_the_steps_answers(folder: Path) -> None:
     data, questions = read_gold(folder, 9, misleading=1)
     assert [passage.title for passage in data.passages] == ["Fram", "Colin Archer", "Bread"]
-    assert questions == [GoldQuestion(MUSIQUE[0]["question"], (BUILT, BORN))]
+    assert questions == [GoldQuestion("Where was the builder of the Fram born?", (BUILT, BORN))]
     assert find_sentence("Ann met Bob. Bob met Ann in May.", "Ann", "When was May?").endswith(
         "May."
     )
@@ -92,7 +92,7 @@ def test_a_sentence_is_found_however_it_is_escaped() -> None:
 def test_peers_are_given_the_recorded_extraction(folder: Path) -> None:
     extractor = OpenIEExtractor(folder / "openie.json")
     text = f"Fram\n\n{BUILT}"
-    graph = as_graph(extractor.extract(Chunk("c", "d", None, 0, len(text), text, 0), "Fram"))
+    graph = as_graph(extractor.extract(Chunk("c", None, 0, 0, len(text), text, 0), "Fram"))
     limits = "Output at most 9 total rows, at most 9 entity rows, then <|COMPLETE|>"
     asked = f"{limits}\n---Input Text---\n```\n{text}\n```"
     rows = reply("", [{"role": "user", "content": asked}], lambda _: graph).splitlines()

@@ -52,7 +52,7 @@ def test_themes_are_told_with_their_documents_and_sentences_that_sum_up(home):
         heads = [block.split("\n")[0] for block in blocks]
         assert heads
         assert all(map(THEME.fullmatch, heads))
-        counts = [int(re.search(r"(\d+) of 4", head)[1]) for head in heads]
+        counts = [int(count) for head in heads for count in re.findall(r"(\d+) of 4", head)]
         assert counts == sorted(counts, reverse=True)
         quotes = [line[2:] for block in blocks for line in block.split("\n")[1:]]
         assert all(quote.startswith("The ") for quote in quotes)

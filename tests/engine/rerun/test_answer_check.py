@@ -79,6 +79,7 @@ def test_an_answer_that_the_reader_no_longer_finds_does_not_hold(folder, graph, 
     session = graph.ask(QUESTION, "graph", history=()).session
     with opened(folder, "doubting") as other:
         found = other.verify(session)
+        assert found.answer is not None
         assert (found.answer.verdict, found.is_supported) == ("unsupported", False)
         assert found.recall == 1.0
         with pytest.raises(VerificationError, match="The answer does not hold: "):

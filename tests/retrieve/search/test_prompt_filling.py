@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -34,44 +35,44 @@ def opened(folder: Path, chat: ScriptedModel | None, create: bool = False) -> Kn
     return tgraph.open(folder / "graph", create=create, parts=parts)
 
 
-def shown(folder: Path, mode: str, *, model: bool = True, **settings: object) -> list[str]:
+def shown(
+    folder: Path, mode: str, settings: Mapping[str, object], *, model: bool = True
+) -> list[str]:
     """The texts of the chunks that a prompt has."""
-    with opened(folder, ScriptedModel() if model else None) as kg:
-        named = {name.replace("__", "."): value for name, value in settings.items()}
-        with kg.view(named) as view:
-            rows = view.gather_context(QUESTION, mode, history=[]).rows
+    with opened(folder, ScriptedModel() if model else None) as kg, kg.view(settings) as view:
+        rows = view.gather_context(QUESTION, mode, history=[]).rows
     return [str(row.row["chunk"]) for row in rows if "chunk" in row.row]
 
 
 @pytest.mark.parametrize(("mode", "usual"), [("basic", 10), ("naive", 20)])
 def test_beside_a_model_chunks_fill_the_prompt(folder: Path, mode: str, usual: int) -> None:
     section = f"{mode}_search"
-    anything = {f"{section}__least_score": -1.0}
-    assert len(shown(folder, mode, **anything)) == len(SHIPS)
-    assert len(shown(folder, mode, model=False, **anything)) == usual
-    assert len(shown(folder, mode, **anything, **{f"{section}__k": 4})) == 4
-    some = shown(folder, mode, **anything, **{f"{section}__max_context_tokens": 600})
+    anything = {f"{section}.least_score": -1.0}
+    assert len(shown(folder, mode, anything)) == len(SHIPS)
+    assert len(shown(folder, mode, anything, model=False)) == usual
+    assert len(shown(folder, mode, {**anything, f"{section}.k": 4})) == 4
+    some = shown(folder, mode, {**anything, f"{section}.max_context_tokens": 600})
     assert 4 < len(some) < len(SHIPS)
 
 
 def test_beside_a_model_local_search_fills_the_prompt_with_the_nearest(folder: Path) -> None:
-    alone = {"local_search__include": ("Shipt",), "local_search__top_k_entities": 1}
-    named = set(shown(folder, "local", model=False, **alone))
-    filled = shown(folder, "local", **alone)
+    alone = {"local_search.include": ("Shipt",), "local_search.top_k_entities": 1}
+    named = set(shown(folder, "local", alone, model=False))
+    filled = shown(folder, "local", alone)
     assert len(named) < len(filled) == len(SHIPS)
     assert named == set(filled[: len(named)])
-    some = shown(folder, "local", **alone, local_search__max_context_tokens=500)
+    some = shown(folder, "local", {**alone, "local_search.max_context_tokens": 500})
     assert len(some) < len(SHIPS)
 
 
 def test_keyword_search_fills_the_prompt_too(folder: Path) -> None:
-    anything = {"lightrag_search__least_score": -1.0}
-    assert len(shown(folder, "lightrag-mix", **anything)) == len(SHIPS)
-    assert len(shown(folder, "lightrag-mix", model=False, **anything)) == 20
-    assert len(shown(folder, "lightrag-mix", **anything, lightrag_search__chunk_top_k=3)) == 3
+    anything = {"lightrag_search.least_score": -1.0}
+    assert len(shown(folder, "lightrag-mix", anything)) == len(SHIPS)
+    assert len(shown(folder, "lightrag-mix", anything, model=False)) == 20
+    assert len(shown(folder, "lightrag-mix", {**anything, "lightrag_search.chunk_top_k": 3})) == 3
 
 
 def test_local_search_shows_chunks_like_the_question_first(folder: Path) -> None:
-    chunks = shown(folder, "local", local_search__include=("Nansen",))
+    chunks = shown(folder, "local", {"local_search.include": ("Nansen",)})
     assert "carried sledges" in chunks[0]
     assert "carried coal" in chunks[1]
