@@ -42,7 +42,7 @@ def check_owner(folder: Path) -> None:
         raise UsageError(
             f"The nearest graph, {folder}, belongs to another user, whose settings may send"
             " questions and keys elsewhere.",
-            f"If you trust it, name it: --root {folder}, or TGRAPH_ROOT.",
+            "Name its folder, if you trust its owner.",
         )
 
 
