@@ -17,7 +17,7 @@ from tgraph.compute.algebra import (
     Equals,
     Exists,
     Extreme,
-    Group,
+    GroupRows,
     ListRows,
     Path,
     Query,
@@ -88,8 +88,8 @@ queries: st.SearchStrategy[Query] = st.one_of(
     st.builds(Count, _rows, st.sampled_from((None, _to_maker))),
     st.builds(Aggregate, _rows, st.sampled_from(("sum", "average")), st.just(_to_weight)),
     st.builds(Extreme, _rows, st.just(_to_weight), st.booleans(), st.integers(1, 2)),
-    st.builds(Group, _rows, st.just(_to_maker)),
-    st.builds(Group, _rows, st.just(_to_maker), st.just("sum"), st.just(_to_weight)),
+    st.builds(GroupRows, _rows, st.just(_to_maker)),
+    st.builds(GroupRows, _rows, st.just(_to_maker), st.just("sum"), st.just(_to_weight)),
     st.builds(Exists, _rows),
 )
 """Queries over such a graph, in all forms that have any number of rows."""

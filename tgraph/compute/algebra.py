@@ -136,7 +136,7 @@ class Extreme:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class GroupRows:
     """The members by their value at the end of ``by``: counted, or a total of another value."""
 
     rows: Rows
@@ -154,7 +154,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class CompareTwo:
     """Whether the first of two members has the greater value, or the lesser; with ``asks_which``
     which of the two."""
 
@@ -171,14 +171,14 @@ class Exists:
     rows: Rows
 
 
-Query = ListRows | Count | Aggregate | Extreme | Group | Difference | Comparison | Exists
+Query = ListRows | Count | Aggregate | Extreme | GroupRows | Difference | CompareTwo | Exists
 
 
 def measured_path(query: Query) -> Path | None:
     """Return the path whose values are computed with; None where rows are only listed or
     counted."""
     match query:
-        case Aggregate() | Extreme() | Difference() | Comparison() | Group():
+        case Aggregate() | Extreme() | Difference() | CompareTwo() | GroupRows():
             return query.path
         case ListRows():
             return query.shown
@@ -191,7 +191,7 @@ def measured_path(query: Query) -> Path | None:
 def paths_in(query: Query) -> Iterator[Path]:
     """Yield the paths of a query, those of conditions first."""
     yield from (condition.path for condition in query.rows.conditions)
-    if isinstance(query, Group):
+    if isinstance(query, GroupRows):
         yield query.by
     if path := measured_path(query):
         yield path

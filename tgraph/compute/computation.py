@@ -9,9 +9,9 @@ from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.compute.algebra import LONGEST_PATH
-from tgraph.compute.evaluation import BOUNDS, Bounds, Computed, evaluate_query
+from tgraph.compute.evaluation import BOUNDS, Computed, EvaluationBounds, evaluate_query
 from tgraph.compute.grammar import make_candidates
-from tgraph.compute.linking import Links, link_question
+from tgraph.compute.linking import QuestionLinks, link_question
 from tgraph.compute.printing import print_paths
 from tgraph.compute.ranking import LEAST_LIKELIHOOD, RankedQuery, rank_candidates
 from tgraph.compute.witnesses import Witness, find_witnesses
@@ -29,7 +29,7 @@ MOST_LITERALS = 20
 class QueryPlan:
     """What a question may mean: its links, and its candidate queries, the likeliest first."""
 
-    links: Links
+    links: QuestionLinks
     ranked: tuple[RankedQuery, ...]
     least: float = LEAST_LIKELIHOOD
 
@@ -118,7 +118,7 @@ def _paths(
 def compute_answer(
     question: str,
     context: Context,
-    bounds: Bounds = BOUNDS,
+    bounds: EvaluationBounds = BOUNDS,
     least: float = LEAST_LIKELIHOOD,
 ) -> Computation:
     """Return the computation of a question: the result of its likeliest query, if it is likely

@@ -11,7 +11,7 @@ from decimal import Decimal, InvalidOperation
 
 from pyoxigraph import Literal, NamedNode, QueryBoolean, Variable
 
-from tgraph.compute.algebra import Group, ListRows, Query, measured_path
+from tgraph.compute.algebra import GroupRows, ListRows, Query, measured_path
 from tgraph.compute.printing import (
     GROUP,
     MEASURED,
@@ -34,14 +34,14 @@ Bindings = Mapping[str, Object]
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class EvaluationBounds:
     """How much of a query's result is read, and for how long."""
 
     rows: int = 10_000
     seconds: float = 20.0
 
 
-BOUNDS = Bounds()
+BOUNDS = EvaluationBounds()
 
 MOST_RECORDED = 1_000
 """Rows of a result that the record has."""
@@ -87,7 +87,7 @@ class Computed:
         return tuple(dict.fromkeys(solution.row for solution in self.solutions))
 
 
-def evaluate_query(store: Store, query: Query, bounds: Bounds = BOUNDS) -> Computed:
+def evaluate_query(store: Store, query: Query, bounds: EvaluationBounds = BOUNDS) -> Computed:
     """Return the result of a query over knowledge.
 
     Raises ``QueryError`` for a query that takes longer than allowed."""
@@ -119,7 +119,11 @@ def evaluate_query(store: Store, query: Query, bounds: Bounds = BOUNDS) -> Compu
 
 
 def _read_reopening(
-    store: Store, query: Query, excluded: Sequence[Solution], bounds: Bounds, deadline: float
+    store: Store,
+    query: Query,
+    excluded: Sequence[Solution],
+    bounds: EvaluationBounds,
+    deadline: float,
 ) -> Iterator[Solution]:
     rows = {solution.row for solution in excluded}
     if rows:
@@ -130,7 +134,7 @@ def _read_reopening(
 
 
 def _read_searched(
-    store: Store, query: Query, bounds: Bounds, deadline: float
+    store: Store, query: Query, bounds: EvaluationBounds, deadline: float
 ) -> Iterator[Solution]:
     """Yield what the members have at the ends of the conditions' paths, where none meets them."""
     for condition in query.rows.conditions:
@@ -139,7 +143,7 @@ def _read_searched(
 
 
 def _read_bindings(
-    store: Store, sparql: str, bounds: Bounds, deadline: float
+    store: Store, sparql: str, bounds: EvaluationBounds, deadline: float
 ) -> Iterator[Bindings]:
     results = store.query(sparql)
     if isinstance(results, QueryBoolean):
@@ -159,7 +163,7 @@ def _read_bindings(
 
 
 def _read_solutions(
-    store: Store, pattern: Pattern, query: Query, bounds: Bounds, deadline: float
+    store: Store, pattern: Pattern, query: Query, bounds: EvaluationBounds, deadline: float
 ) -> Iterator[Solution]:
     results = store.query(print_solutions(pattern, bounds.rows + 1))
     assert isinstance(results, Solutions)
@@ -212,7 +216,7 @@ def _object(term: Term | None) -> Object | None:
 
 def _find_conflicts(query: Query, solutions: list[Solution]) -> list[Solution]:
     """Return the solutions of rows that have several values where one is computed with."""
-    is_counted = isinstance(query, Group) and query.path is None
+    is_counted = isinstance(query, GroupRows) and query.path is None
     if (
         is_counted
         or measured_path(query) is None
@@ -228,7 +232,7 @@ def _find_conflicts(query: Query, solutions: list[Solution]) -> list[Solution]:
     return [s for s in solutions if len(values[s.row, s.group]) > 1]
 
 
-def read_result(store: Store, sparql: str, bounds: Bounds = BOUNDS) -> list[Bindings]:
+def read_result(store: Store, sparql: str, bounds: EvaluationBounds = BOUNDS) -> list[Bindings]:
     """Return the bindings of a query that is on record, without making its algebra."""
     deadline = time.monotonic() + bounds.seconds
     return list(_read_bindings(store, sparql, bounds, deadline))[: bounds.rows]

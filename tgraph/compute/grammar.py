@@ -14,7 +14,7 @@ from pyoxigraph import NamedNode
 from tgraph.compute.algebra import (
     Aggregate,
     Compares,
-    Comparison,
+    CompareTwo,
     Condition,
     Count,
     Difference,
@@ -22,7 +22,7 @@ from tgraph.compute.algebra import (
     Equals,
     Exists,
     Extreme,
-    Group,
+    GroupRows,
     ListRows,
     Path,
     Query,
@@ -33,8 +33,8 @@ from tgraph.compute.linking import (
     EXACT,
     BoundLink,
     ExtremeLink,
-    Links,
     PropertyLink,
+    QuestionLinks,
     Span,
     ValueLink,
     measure_of,
@@ -69,7 +69,7 @@ class CandidateQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _QueryPart:
     """A part of a candidate: conditions, or a measured path, with its words and sureness."""
 
     span: Span = frozenset()
@@ -79,8 +79,8 @@ class _Part:
     only: tuple[NamedNode, ...] = ()
     path: Path | None = None
 
-    def __add__(self, other: _Part) -> _Part:
-        return _Part(
+    def __add__(self, other: _QueryPart) -> _QueryPart:
+        return _QueryPart(
             self.span | other.span,
             self.scores + other.scores,
             self.reasons + other.reasons,
@@ -91,7 +91,7 @@ class _Part:
 
 
 def make_candidates(
-    links: Links, catalogue: Catalogue, find_paths: FindPaths
+    links: QuestionLinks, catalogue: Catalogue, find_paths: FindPaths
 ) -> list[CandidateQuery]:
     """Return the queries that a question may mean, in no order of likelihood."""
     grammar = _Grammar(links, catalogue, find_paths)
@@ -106,7 +106,7 @@ def make_candidates(
 class _Grammar:
     """The grammar over the links of one question."""
 
-    def __init__(self, links: Links, catalogue: Catalogue, find_paths: FindPaths) -> None:
+    def __init__(self, links: QuestionLinks, catalogue: Catalogue, find_paths: FindPaths) -> None:
         self._links = links
         self._catalogue = catalogue
         self._find_paths = find_paths
@@ -118,7 +118,7 @@ class _Grammar:
 
     # --- classes ---
 
-    def _classes(self) -> Iterator[tuple[KnownClass, _Part]]:
+    def _classes(self) -> Iterator[tuple[KnownClass, _QueryPart]]:
         """Yield the classes that may be asked about: those named, else all that have what the
         question names."""
         named = {link.known.key: link for link in self._links.classes}
@@ -127,13 +127,13 @@ class _Grammar:
             if link.known.kind == "type" and link.known.key in closed_types:
                 continue  # the table of the same rows is asked instead
             why = f"“{self._text(link.span)}” is the class {describe_class(link.known)}"
-            yield link.known, _Part(link.span, (link.score,), (why,))
+            yield link.known, _QueryPart(link.span, (link.score,), (why,))
         spans: Span = frozenset().union(*(link.span for link in named.values()))
         for known in self._catalogue.classes:
             if known.key in named or known.kind == "type":
                 continue
             reason = f"no word names the class; {describe_class(known)} has what is asked"
-            yield known, _Part(spans - spans, (ASSUMED_CLASS,), (reason,))
+            yield known, _QueryPart(spans - spans, (ASSUMED_CLASS,), (reason,))
 
     def _text(self, span: Span) -> str:
         return " ".join(self._links.words[at].text for at in sorted(span))
@@ -161,12 +161,12 @@ class _Grammar:
 
     # --- conditions ---
 
-    def _conditions(self, known: KnownClass) -> Iterator[_Part]:
+    def _conditions(self, known: KnownClass) -> Iterator[_QueryPart]:
         """Yield the ways in which the values and bounds of the question are conditions."""
         used: Span = frozenset().union(
             *(link.span for link in self._links.classes if link.known.key == known.key)
         )
-        spans: dict[Span, list[_Part]] = {}
+        spans: dict[Span, list[_QueryPart]] = {}
         for value in self._links.values:
             if value.span <= used:
                 continue
@@ -174,16 +174,16 @@ class _Grammar:
             ways += self._value_conditions(known, value)
         for bound in self._links.bounds:
             spans[bound.span] = list(self._bound_conditions(known, bound))
-        ways_by_span = [spans[span] or [_Part()] for span in sorted(spans, key=min)]
+        ways_by_span = [spans[span] or [_QueryPart()] for span in sorted(spans, key=min)]
         for parts in product(*ways_by_span):
             yield sum_parts(parts)
 
-    def _value_conditions(self, known: KnownClass, link: ValueLink) -> Iterator[_Part]:
+    def _value_conditions(self, known: KnownClass, link: ValueLink) -> Iterator[_QueryPart]:
         rows = set(known.rows)
         members = tuple(value for value in link.values if value in rows)
         if members:
             why = f"“{self._text(link.span)}” is a row"
-            yield _Part(
+            yield _QueryPart(
                 link.span,
                 (link.score,),
                 (why,),
@@ -199,7 +199,9 @@ class _Grammar:
                 continue
             yield from self._value_condition(known, link, Path(steps))
 
-    def _value_condition(self, known: KnownClass, link: ValueLink, path: Path) -> Iterator[_Part]:
+    def _value_condition(
+        self, known: KnownClass, link: ValueLink, path: Path
+    ) -> Iterator[_QueryPart]:
         span, score, why = link.span, link.score, f"“{self._text(link.span)}” is a value of"
         naming = [
             property_link
@@ -220,9 +222,9 @@ class _Grammar:
             condition: Condition = Differs(path, link.values, link.label)
         else:
             condition = Equals(path, link.values, link.label)
-        yield _Part(span, (score,), (reason,), (condition,))
+        yield _QueryPart(span, (score,), (reason,), (condition,))
 
-    def _bound_conditions(self, known: KnownClass, link: BoundLink) -> Iterator[_Part]:
+    def _bound_conditions(self, known: KnownClass, link: BoundLink) -> Iterator[_QueryPart]:
         for part, bound, upper in self._bounded_properties(known, link):
             assert part.path is not None
             orders: list[Condition] = [Compares(part.path, link.order, bound)]
@@ -232,7 +234,7 @@ class _Grammar:
 
     def _bounded_properties(
         self, known: KnownClass, link: BoundLink
-    ) -> Iterator[tuple[_Part, Decimal, Decimal | None]]:
+    ) -> Iterator[tuple[_QueryPart, Decimal, Decimal | None]]:
         for own in self._properties(known).values():
             if own.kind not in _MEASURED:
                 continue
@@ -258,7 +260,7 @@ class _Grammar:
             upper = link.upper * factor if link.upper is not None else None
             reason = f"“{self._text(link.span)}” bounds {own.label}: {why}"
             yield (
-                _Part(span | link.span, (score,), (reason,), path=Path((own,))),
+                _QueryPart(span | link.span, (score,), (reason,), path=Path((own,))),
                 link.number * factor,
                 upper,
             )
@@ -294,7 +296,7 @@ class _Grammar:
 
     # --- forms ---
 
-    def _forms(self, known: KnownClass, base: _Part) -> Iterator[CandidateQuery]:
+    def _forms(self, known: KnownClass, base: _QueryPart) -> Iterator[CandidateQuery]:
         links = self._links
         rows = Rows(known, base.conditions, base.only)
         if links.cue("difference") and len(base.only) == 2:
@@ -320,18 +322,20 @@ class _Grammar:
         elif links.cue("whether"):
             if base.conditions:
                 yield self._candidate(
-                    Exists(rows), base + _Part(links.cue("whether")), "asks whether there is one"
+                    Exists(rows),
+                    base + _QueryPart(links.cue("whether")),
+                    "asks whether there is one",
                 )
         else:
             yield from self._listed(known, base, rows)
 
     def _candidate(
-        self, query: Query, part: _Part, reason: str, *, is_computing: bool = True
+        self, query: Query, part: _QueryPart, reason: str, *, is_computing: bool = True
     ) -> CandidateQuery:
         return CandidateQuery(query, part.span, part.scores, (*part.reasons, reason), is_computing)
 
     def _measured(
-        self, known: KnownClass, base: _Part, make: Callable[[Path], Query], cue: str
+        self, known: KnownClass, base: _QueryPart, make: Callable[[Path], Query], cue: str
     ) -> Iterator[CandidateQuery]:
         """Yield a total or difference of each property of numbers that the question names."""
         span = self._links.cue(cue)  # type: ignore[arg-type]
@@ -340,12 +344,12 @@ class _Grammar:
                 continue
             words, score, why = self._measure(own, span, (), frozenset())
             if score is not None:
-                part = base + _Part(words, (score,), (f"{own.label}: {why}",))
+                part = base + _QueryPart(words, (score,), (f"{own.label}: {why}",))
                 yield self._candidate(make(Path((own,))), part, f"asks for the {cue}")
 
     def _extreme_paths(
         self, known: KnownClass, link: ExtremeLink
-    ) -> Iterator[tuple[KnownProperty, _Part]]:
+    ) -> Iterator[tuple[KnownProperty, _QueryPart]]:
         """Yield the properties that an extreme may be of."""
         ways = []
         for own in self._properties(known).values():
@@ -355,14 +359,14 @@ class _Grammar:
                 continue
             words, score, why = self._measure(own, link.span, link.measures, link.names)
             if score is not None:
-                ways.append((own, _Part(words, (score,), (f"{own.label}: {why}",))))
+                ways.append((own, _QueryPart(words, (score,), (f"{own.label}: {why}",))))
             elif link.is_time:
                 reason = f"{own.label} is a time"
-                ways.append((own, _Part(words, (ASSUMED_PROPERTY,), (reason,))))
+                ways.append((own, _QueryPart(words, (ASSUMED_PROPERTY,), (reason,))))
         sure = [way for way in ways if way[1].scores[0] > ASSUMED_PROPERTY]
         yield from sure or ways
 
-    def _extreme(self, known: KnownClass, base: _Part, rows: Rows) -> Iterator[CandidateQuery]:
+    def _extreme(self, known: KnownClass, base: _QueryPart, rows: Rows) -> Iterator[CandidateQuery]:
         for link in self._links.extremes:
             if link.is_comparative:
                 continue
@@ -371,36 +375,38 @@ class _Grammar:
                 which = "greatest" if link.is_most else "least"
                 yield self._candidate(query, base + part, f"asks for the {which} {own.label}")
 
-    def _compared(self, known: KnownClass, base: _Part, rows: Rows) -> Iterator[CandidateQuery]:
+    def _compared(
+        self, known: KnownClass, base: _QueryPart, rows: Rows
+    ) -> Iterator[CandidateQuery]:
         """Yield the comparisons of two rows, which the question names in their order."""
         asks_which = not self._links.cue("whether")
         for link in self._links.extremes:
             for own, part in self._extreme_paths(known, link):
-                query = Comparison(rows, Path((own,)), link.is_most, asks_which)
-                span = _Part(self._links.cue("whether"))
+                query = CompareTwo(rows, Path((own,)), link.is_most, asks_which)
+                span = _QueryPart(self._links.cue("whether"))
                 yield self._candidate(query, base + part + span, f"compares {own.label}")
 
-    def _counted(self, known: KnownClass, base: _Part, rows: Rows) -> Iterator[CandidateQuery]:
-        count = _Part(self._links.cue("count"))
+    def _counted(self, known: KnownClass, base: _QueryPart, rows: Rows) -> Iterator[CandidateQuery]:
+        count = _QueryPart(self._links.cue("count"))
         yield self._candidate(Count(rows), base + count, "asks how many")
         if groups := self._links.cue("group"):
             for link in self._links_to(known):
-                part = base + count + _Part(groups | link.span, (link.score,))
+                part = base + count + _QueryPart(groups | link.span, (link.score,))
                 yield self._candidate(
-                    Group(rows, Path((link.known,))), part, f"asks for each {link.known.label}"
+                    GroupRows(rows, Path((link.known,))), part, f"asks for each {link.known.label}"
                 )
         for link in self._links_to(known):
             if link.span.isdisjoint(base.span) and link.known.kind in ("entity", "text"):
-                part = base + count + _Part(link.span, (link.score,))
+                part = base + count + _QueryPart(link.span, (link.score,))
                 reason = f"asks how many different {link.known.label}"
                 yield self._candidate(Count(rows, Path((link.known,))), part, reason)
 
-    def _listed(self, known: KnownClass, base: _Part, rows: Rows) -> Iterator[CandidateQuery]:
+    def _listed(self, known: KnownClass, base: _QueryPart, rows: Rows) -> Iterator[CandidateQuery]:
         if base.conditions:
             yield self._candidate(ListRows(rows), base, "asks which")
         for link in self._links_to(known):
             if link.span.isdisjoint(base.span) and (base.conditions or base.only):
-                part = base + _Part(link.span, (link.score,))
+                part = base + _QueryPart(link.span, (link.score,))
                 yield self._candidate(
                     ListRows(rows, Path((link.known,))),
                     part,
@@ -409,9 +415,9 @@ class _Grammar:
                 )
 
 
-def sum_parts(parts: Sequence[_Part]) -> _Part:
+def sum_parts(parts: Sequence[_QueryPart]) -> _QueryPart:
     """Return the parts as one."""
-    total = _Part()
+    total = _QueryPart()
     for part in parts:
         total += part
     return total

@@ -38,7 +38,7 @@ Span = frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class LinkedWord:
     """A word of a question: as written, in lower case without possessive ending, its stem."""
 
     text: str
@@ -108,10 +108,10 @@ CueKind = Choice["count", "sum", "average", "difference", "group", "negation", "
 
 
 @dataclass(frozen=True, slots=True)
-class Links:
+class QuestionLinks:
     """All links of a question; ``cues`` are the words that ask for a computation, by kind."""
 
-    words: tuple[Word, ...]
+    words: tuple[LinkedWord, ...]
     classes: tuple[ClassLink, ...] = ()
     properties: tuple[PropertyLink, ...] = ()
     values: tuple[ValueLink, ...] = ()
@@ -144,13 +144,13 @@ FindLiterals = Callable[[str], Sequence[tuple[NamedNode, Object]]]
 
 def link_question(
     question: str, catalogue: Catalogue, find_names: FindNames, find_literals: FindLiterals
-) -> Links:
+) -> QuestionLinks:
     """Return the links of a question to what the catalogue has."""
     words = tuple(_split_words(question))
     bounds = tuple(_link_bounds(words))
     extremes = tuple(_link_extremes(words, bounds))
     numbers: Span = frozenset().union(*(bound.span for bound in bounds))
-    return Links(
+    return QuestionLinks(
         words,
         tuple(_link_classes(words, catalogue)),
         tuple(_link_properties(words, catalogue)),
@@ -161,7 +161,7 @@ def link_question(
     )
 
 
-def _split_words(question: str) -> Iterator[Word]:
+def _split_words(question: str) -> Iterator[LinkedWord]:
     for match in _WORD.finditer(question):
         text = match.group()
         parts = [text]
@@ -171,7 +171,7 @@ def _split_words(question: str) -> Iterator[Word]:
             base = _POSSESSIVE.sub("", part) or part
             lower = part.lower().replace("’", "'")
             lower = lower if lower in word_set("computing", "negations") else base.lower()
-            yield Word(base, lower, stem(base.lower()))
+            yield LinkedWord(base, lower, stem(base.lower()))
 
 
 # --- classes and properties -------------------------------------------------------------------
@@ -181,13 +181,13 @@ def _label_stems(label: str) -> tuple[str, ...]:
     return tuple(stem(word.lower()) for word in _WORD.findall(label.replace("_", " ")))
 
 
-def _spans_of(stems: Sequence[str], words: Sequence[Word]) -> Iterator[Span]:
+def _spans_of(stems: Sequence[str], words: Sequence[LinkedWord]) -> Iterator[Span]:
     for start in range(len(words) - len(stems) + 1):
         if all(word.stem == s for word, s in zip(words[start:], stems, strict=False)):
             yield frozenset(range(start, start + len(stems)))
 
 
-def _link_classes(words: Sequence[Word], catalogue: Catalogue) -> Iterator[ClassLink]:
+def _link_classes(words: Sequence[LinkedWord], catalogue: Catalogue) -> Iterator[ClassLink]:
     for known in catalogue.classes:
         labels = dict.fromkeys(filter(None, (known.type_label, known.label)))
         for label in labels:
@@ -195,7 +195,7 @@ def _link_classes(words: Sequence[Word], catalogue: Catalogue) -> Iterator[Class
                 yield from (ClassLink(span, known, EXACT) for span in _spans_of(stems, words))
 
 
-def _link_properties(words: Sequence[Word], catalogue: Catalogue) -> Iterator[PropertyLink]:
+def _link_properties(words: Sequence[LinkedWord], catalogue: Catalogue) -> Iterator[PropertyLink]:
     for known in catalogue.properties:
         stems = [s for s in _label_stems(known.name) if s not in STOP_WORDS] or list(
             _label_stems(known.name)
@@ -238,7 +238,7 @@ def _mean_alike(one: str, other: str) -> bool:
 
 
 def _link_values(
-    words: Sequence[Word],
+    words: Sequence[LinkedWord],
     catalogue: Catalogue,
     find_names: FindNames,
     find_literals: FindLiterals,
@@ -272,7 +272,7 @@ def _link_values(
             yield from links
 
 
-def _may_be_name(words: Sequence[Word]) -> bool:
+def _may_be_name(words: Sequence[LinkedWord]) -> bool:
     ends = words[0].lower, words[-1].lower
     return not any(
         word in STOP_WORDS or word in word_set("computing", "negations") for word in ends
@@ -323,7 +323,7 @@ def _values_by_name(catalogue: Catalogue) -> Mapping[str, Mapping[Object, set[Na
 # --- numbers ----------------------------------------------------------------------------------
 
 
-def _link_bounds(words: Sequence[Word]) -> Iterator[BoundLink]:
+def _link_bounds(words: Sequence[LinkedWord]) -> Iterator[BoundLink]:
     """Yield the bounds that a question sets: "less than 400 euros", "before 1880", "between 10 and
     20 kg"."""
     at = 0
@@ -354,7 +354,7 @@ def _link_bounds(words: Sequence[Word]) -> Iterator[BoundLink]:
         at = last
 
 
-def _read_number(words: Sequence[Word], at: int) -> tuple[Decimal, str, int, int] | None:
+def _read_number(words: Sequence[LinkedWord], at: int) -> tuple[Decimal, str, int, int] | None:
     """Return the number at a word, its unit, and its first word and the one after its last."""
     if at >= len(words):
         return None
@@ -379,7 +379,7 @@ def _read_number(words: Sequence[Word], at: int) -> tuple[Decimal, str, int, int
 
 
 def _order_before(
-    words: Sequence[Word], at: int
+    words: Sequence[LinkedWord], at: int
 ) -> tuple[Order | None, int, tuple[str, ...], frozenset[str]]:
     """Return the order that the words before a number set, where they begin, and what is measured:
     "heavier than"."""
@@ -442,7 +442,9 @@ def _measures() -> Mapping[str, tuple[str, Decimal]]:
 # --- extremes and cues ------------------------------------------------------------------------
 
 
-def _link_extremes(words: Sequence[Word], bounds: Sequence[BoundLink]) -> Iterator[ExtremeLink]:
+def _link_extremes(
+    words: Sequence[LinkedWord], bounds: Sequence[BoundLink]
+) -> Iterator[ExtremeLink]:
     taken: Span = frozenset().union(*(bound.span for bound in bounds))
     for at in range(len(words)):
         if at not in taken:
@@ -450,7 +452,7 @@ def _link_extremes(words: Sequence[Word], bounds: Sequence[BoundLink]) -> Iterat
             yield from graded or _link_superlative(words, at)
 
 
-def _link_graded(words: Sequence[Word], at: int) -> Iterator[ExtremeLink]:
+def _link_graded(words: Sequence[LinkedWord], at: int) -> Iterator[ExtremeLink]:
     """Yield what "more expensive than" and "most expensive" ask for."""
     lower, follows = words[at].lower, _lower_at(words, at + 1)
     graded = load_tables("comparisons")["graded"]
@@ -472,7 +474,7 @@ def _link_graded(words: Sequence[Word], at: int) -> Iterator[ExtremeLink]:
     )
 
 
-def _link_superlative(words: Sequence[Word], at: int) -> Iterator[ExtremeLink]:
+def _link_superlative(words: Sequence[LinkedWord], at: int) -> Iterator[ExtremeLink]:
     """Yield what a word such as "heaviest", "heavier", "highest" or "first" asks for."""
     lower, tables = words[at].lower, load_tables("comparisons")
     places, before = _places_before(words, at)
@@ -496,11 +498,11 @@ def _link_superlative(words: Sequence[Word], at: int) -> Iterator[ExtremeLink]:
             yield ExtremeLink(before | {at}, is_most, is_time=True, places=places)
 
 
-def _lower_at(words: Sequence[Word], at: int) -> str:
+def _lower_at(words: Sequence[LinkedWord], at: int) -> str:
     return words[at].lower if at < len(words) else ""
 
 
-def _places_before(words: Sequence[Word], at: int) -> tuple[int, Span]:
+def _places_before(words: Sequence[LinkedWord], at: int) -> tuple[int, Span]:
     """Return how many places a superlative asks for: three in "the three heaviest"."""
     numbers = load_tables("comparisons")["numbers"]
     before = words[at - 1].lower if at else ""
@@ -511,7 +513,7 @@ def _places_before(words: Sequence[Word], at: int) -> tuple[int, Span]:
     return 1, frozenset()
 
 
-def _link_cues(words: Sequence[Word]) -> Iterator[tuple[CueKind, tuple[Span, ...]]]:
+def _link_cues(words: Sequence[LinkedWord]) -> Iterator[tuple[CueKind, tuple[Span, ...]]]:
     kinds: tuple[tuple[CueKind, Iterable[str]], ...] = (
         ("count", word_list("computing", "count")),
         ("sum", word_list("computing", "sum")),

@@ -13,7 +13,7 @@ from tgraph import vocabulary as v
 from tgraph.compute.algebra import (
     Aggregate,
     Compares,
-    Comparison,
+    CompareTwo,
     Condition,
     Contains,
     Count,
@@ -22,7 +22,7 @@ from tgraph.compute.algebra import (
     Equals,
     Exists,
     Extreme,
-    Group,
+    GroupRows,
     ListRows,
     Path,
     Query,
@@ -82,19 +82,19 @@ def print_query(query: Query) -> str:
         case Extreme(is_most=is_most):
             order = f"DESC({VALUE})" if is_most else VALUE
             return f"SELECT {ROW} {VALUE} WHERE {{\n{_single(pattern)}\n}}\nORDER BY {order} {ROW}"
-        case Group(path=None):
+        case GroupRows(path=None):
             return (
                 f"SELECT {GROUP} (COUNT(DISTINCT {ROW}) AS ?count) WHERE {{\n{pattern}\n}}"
                 f"\nGROUP BY {GROUP}\nORDER BY DESC(?count) {GROUP}"
             )
-        case Group(total=total):
+        case GroupRows(total=total):
             assert total is not None
             return (
                 f"SELECT {GROUP} ({_TOTALS[total]}({VALUE}) AS ?total)"
                 f" WHERE {{\n{_single(pattern, GROUP)}\n}}\nGROUP BY {GROUP}"
                 f"\nORDER BY DESC(?total) {GROUP}"
             )
-        case Difference() | Comparison():
+        case Difference() | CompareTwo():
             return f"SELECT {ROW} {VALUE} WHERE {{\n{_single(pattern)}\n}}"
         case ListRows(limit=limit, shown=shown):
             columns = f"{ROW} {VALUE}" if shown else ROW
@@ -129,13 +129,13 @@ def pattern_of(query: Query, names: _Names | None = None) -> Pattern:
     names = names or _Names()
     pattern = rows_pattern(query.rows, names)
     match query:
-        case Group(by=by, path=path):
+        case GroupRows(by=by, path=path):
             pattern += _path_pattern(by, GROUP, names)
             if path is not None:
                 pattern += _measure(path, names)
         case Aggregate(path=path) | Extreme(path=path):
             pattern += _measure(path, names)
-        case Difference(path=path) | Comparison(path=path):
+        case Difference(path=path) | CompareTwo(path=path):
             pattern += _measure(path, names)
         case ListRows(shown=path) | Count(distinct=path):
             if path is not None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tgraph.compute.grammar import CandidateQuery
-from tgraph.compute.linking import Links
+from tgraph.compute.linking import QuestionLinks
 
 LEAST_LIKELIHOOD = 0.5
 """The likelihood below which a question has no answer by a query."""
@@ -27,7 +27,9 @@ class RankedQuery:
     unaccounted: tuple[str, ...] = ()
 
 
-def rank_candidates(candidates: Sequence[CandidateQuery], links: Links) -> list[RankedQuery]:
+def rank_candidates(
+    candidates: Sequence[CandidateQuery], links: QuestionLinks
+) -> list[RankedQuery]:
     """Return the candidates, the likeliest first, closed classes before others.
 
     Several that are as likely as the best, of the same class, are each as likely as chance among
@@ -50,7 +52,7 @@ def _preference(ranked: RankedQuery) -> tuple[float, int, int]:
     return -round(ranked.likelihood, 4), order, -(known.members if known else 0)
 
 
-def _rank_candidate(candidate: CandidateQuery, links: Links) -> RankedQuery:
+def _rank_candidate(candidate: CandidateQuery, links: QuestionLinks) -> RankedQuery:
     missing = sorted(links.content - candidate.span)
     likelihood = math.prod(candidate.scores) * UNACCOUNTED ** len(missing)
     words = tuple(links.words[at].text for at in missing)

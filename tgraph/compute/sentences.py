@@ -12,7 +12,7 @@ from pyoxigraph import Literal, NamedNode
 from tgraph.compute.algebra import (
     Aggregate,
     Compares,
-    Comparison,
+    CompareTwo,
     Condition,
     Contains,
     Count,
@@ -21,7 +21,7 @@ from tgraph.compute.algebra import (
     Equals,
     Exists,
     Extreme,
-    Group,
+    GroupRows,
     ListRows,
     Path,
     Rows,
@@ -119,9 +119,9 @@ class _Writer:
                 return self._total(total, path)
             case Extreme():
                 return self._extreme(query)
-            case Group():
+            case GroupRows():
                 return self._groups(query)
-            case Difference() | Comparison():
+            case Difference() | CompareTwo():
                 return self._two(query)
             case Exists():
                 return f"yes: {self._counted()}"
@@ -239,7 +239,7 @@ class _Writer:
             return "greatest" if query.is_most else "least"
         return "latest" if query.is_most else "earliest"
 
-    def _groups(self, query: Group) -> str:
+    def _groups(self, query: GroupRows) -> str:
         parts = []
         for binding in self._computed.bindings:
             group = self._term(binding["group"])
@@ -250,7 +250,7 @@ class _Writer:
         which = self._conditions(query.rows, plural=True)
         return f"{what}{_that(which)} by {query.by.last.name}: {list_names(parts)}."
 
-    def _two(self, query: Difference | Comparison) -> str:
+    def _two(self, query: Difference | CompareTwo) -> str:
         path, measured = query.path, self._measured()
         order = [row for row in query.rows.only if row in measured]
         lacking = [row for row in query.rows.only if row not in measured]

@@ -90,7 +90,7 @@ class KnownProperty:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class CatalogueColumn:
     """A column of a table: its head, and the property that its cells state."""
 
     head: str
@@ -113,7 +113,7 @@ class KnownClass:
     members: int
     properties: tuple[tuple[NamedNode, int], ...]
     rows: tuple[NamedNode, ...] = ()
-    columns: tuple[Column, ...] = ()
+    columns: tuple[CatalogueColumn, ...] = ()
     type: str = ""
     type_label: str = ""
     is_whole_type: bool = False
@@ -239,7 +239,7 @@ def _most_frequent(counts: Sequence[tuple[Term, int]], most: int | None = None) 
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _CatalogueRow:
     """A row of a table: where it stands, and what knowledge has of it."""
 
     document: str
@@ -247,7 +247,7 @@ class _Row:
     start: int
     number: int
     subjects: frozenset[NamedNode]
-    columns: tuple[tuple[int, Column], ...]
+    columns: tuple[tuple[int, CatalogueColumn], ...]
     types: frozenset[str]
 
 
@@ -265,16 +265,19 @@ def _read_tables(
             yield _build_table(document, titles.get(document, ""), table, members, labels)
 
 
-def _read_rows(store: Store) -> Iterator[_Row]:
+def _read_rows(store: Store) -> Iterator[_CatalogueRow]:
     cells: defaultdict[tuple[str, int, int], list[Mapping[str, Term | None]]] = defaultdict(list)
     for cell in iterate_rows(store, "catalogue/cells"):
         cells[text_of(cell["chunk"]), _number(cell["start"]), _number(cell["row"])].append(cell)
     for (chunk, start, number), group in cells.items():
         columns = {
-            (_number(cell["column"]), Column(text_of(cell["head"]), _node(cell["property"])))
+            (
+                _number(cell["column"]),
+                CatalogueColumn(text_of(cell["head"]), _node(cell["property"])),
+            )
             for cell in group
         }
-        yield _Row(
+        yield _CatalogueRow(
             document_of_chunk(chunk),
             chunk.rpartition(":")[0],
             start,
@@ -285,10 +288,10 @@ def _read_rows(store: Store) -> Iterator[_Row]:
         )
 
 
-def _split_tables(rows: Sequence[_Row]) -> list[list[_Row]]:
+def _split_tables(rows: Sequence[_CatalogueRow]) -> list[list[_CatalogueRow]]:
     """Return the rows of a document by table: a row whose columns have other heads belongs to
     another table."""
-    tables: list[tuple[dict[int, str], list[_Row]]] = []
+    tables: list[tuple[dict[int, str], list[_CatalogueRow]]] = []
     for row in rows:
         heads = {number: column.head for number, column in row.columns}
         for known, members in reversed(tables):
@@ -306,7 +309,7 @@ def _split_tables(rows: Sequence[_Row]) -> list[list[_Row]]:
 def _build_table(
     document: str,
     title: str,
-    rows: Sequence[_Row],
+    rows: Sequence[_CatalogueRow],
     members: Mapping[str, int],
     labels: Mapping[str, str],
 ) -> KnownClass:
@@ -314,7 +317,7 @@ def _build_table(
         dict.fromkeys(subject for row in rows for subject in sorted(row.subjects, key=str))
     )
     counts: defaultdict[NamedNode, set[NamedNode]] = defaultdict(set)
-    columns: dict[tuple[int, Column], None] = {}
+    columns: dict[tuple[int, CatalogueColumn], None] = {}
     for row in rows:
         for place in row.columns:
             columns[place] = None

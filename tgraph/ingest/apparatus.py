@@ -53,7 +53,9 @@ _LONGEST_WEB_NOTICE = 600
 _LINE_LINK = re.compile(r"\]\(\S")
 _PROMPT = re.compile(r"\s*(?:\$|>{1,3}|#|//|/\*|@|\w+:) ?")
 _SYMBOL = re.compile(r"[={}<>|\\/$#_\[\]+*~^`@]")
-_PLAIN_WORD = re.compile(r"[(\"'“‘]*[^\W\d_]+(?:['’-][^\W\d_]+)*[)\"'”’]*[.,;:!?]*[)\"'”’]*")
+_PLAIN_WORD = re.compile(
+    r"[(\"'“‘]{0,3}[^\W\d_]++(?:['’-][^\W\d_]++)*+[)\"'”’]{0,3}[.,;:!?]{0,3}[)\"'”’]{0,3}"
+)
 _LEAST_RUNNING, _LEAST_PLAIN, _MOST_SYMBOLS = 12, 0.75, 0.01
 # Each sign counts once. None of them backtracks over more than a few characters.
 _SIGNS = (

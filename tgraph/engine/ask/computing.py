@@ -9,7 +9,7 @@ from pyoxigraph import NamedNode
 
 from tgraph.answer.computed import ComputedSelection, ComputedSynthesiser
 from tgraph.compute.computation import Computation, compute_answer
-from tgraph.compute.evaluation import Bounds
+from tgraph.compute.evaluation import EvaluationBounds
 from tgraph.compute.sentences import ComputedSentence, write_sentences
 from tgraph.compute.witnesses import Role, Witness
 from tgraph.engine.ask.methods import Gathering
@@ -43,7 +43,7 @@ class Computing:
     def gather(self, question: Question, context: Context, record: SessionRecord) -> Gathering:
         """As ``Method.gather``."""
         with record.step("QueryMaking", GRAMMAR) as step:
-            bounds = Bounds(self.settings.most_rows, self.settings.seconds)
+            bounds = EvaluationBounds(self.settings.most_rows, self.settings.seconds)
             least = self.settings.least_likelihood
             computation = compute_answer(question.text, context, bounds, least)
             made = record.computed_query(step, computation)

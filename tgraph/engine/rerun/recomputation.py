@@ -10,7 +10,7 @@ from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.compute.computation import compute_answer
-from tgraph.compute.evaluation import Bounds, read_result, write_bindings
+from tgraph.compute.evaluation import EvaluationBounds, read_result, write_bindings
 from tgraph.engine.ask.computing import name_result
 from tgraph.explain.assess.verification import CitedPlace, JudgedSentence, SentenceVerdict
 from tgraph.explain.trace.bundle_reader import BundleReader
@@ -65,14 +65,14 @@ class Recomputation:
         if not self.trace.sparql:
             return "the record has no query"
         settings = self.context.settings.sparql_search
-        bounds = Bounds(settings.most_rows, settings.seconds)
+        bounds = EvaluationBounds(settings.most_rows, settings.seconds)
         result = write_bindings(read_result(self.context.store, self.trace.sparql, bounds))
         is_same = result == reader.read_text(subject, "result")
         return "" if is_same else "the query, run again, gives another result"
 
     def _sentences(self) -> list[str]:
         settings = self.context.settings.sparql_search
-        bounds = Bounds(settings.most_rows, settings.seconds)
+        bounds = EvaluationBounds(settings.most_rows, settings.seconds)
         question = self.trace.question
         computation = compute_answer(question, self.context, bounds, settings.least_likelihood)
         return [sentence.text for sentence in name_result(computation, self.context)]
