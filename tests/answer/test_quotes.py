@@ -92,3 +92,17 @@ def test_code_rows_and_sentences_that_quote_nothing_stay_whole():
         assert shorten_sentence(quoting(FEES, kind), "", question(""), 80) == quoting(FEES, kind)
     said = Sentence(FEES, quoting("Another text.").citations)
     assert shorten_sentence(said, "", question(""), 80) == said
+
+
+def test_addresses_of_links_count_nothing_and_links_are_shown_whole():
+    address = "https://a.b/" + "c" * 300
+    text = (
+        f"In general the [best test of primes]({address}) is that of [Lucas and Lehmer]({address})."
+    )
+    question = analyse_question("Which is the best test of primes?", Frequencies([text]))
+    assert shorten_sentence(quoting(text), "", question, 100).text == text
+    cut = shorten_sentence(quoting(text), "best", question, 40)
+    assert f"[best test of primes]({address})" in cut.text
+    assert cut.text.count("[") == cut.text.count("]") == cut.text.count(address)
+    [cited] = cut.citations
+    assert text[cited.start - 40 : cited.end - 40] == cited.quote == cut.text

@@ -18,17 +18,21 @@ _CLAUSE_END = re.compile(
 """Where a long sentence may be cut: after semicolons, colons and lines, before conjunctions after a
 comma, and before the marks of an enumeration, such as (a)."""
 
+_LINK = re.compile(r"\[[^\[\]]*\](\((?:[^()\s]|\([^()\s]*\))*(?:\s+\"[^\"]*\")?\))")
+"""A link in Markdown; its address counts nothing, and it is shown whole."""
+
 _UNCUT = frozenset({"code", "row"})
 
 
 def shorten_sentence(
     sentence: Sentence, answer: str, question: AnalysedQuestion, longest: int
 ) -> Sentence:
-    """Return a quoting sentence with at most ``longest`` characters around what answers.
+    """Return a quoting sentence with at most ``longest`` characters around what answers, apart from
+    addresses of links.
 
     Every citation that the sentence quotes is cut alike, so that offsets and quote are those of
     the shown words. Sentences that are no quote, code and rows of tables stay whole."""
-    if len(sentence.text) <= longest:
+    if len(_shown_places(sentence.text)) <= longest:
         return sentence
     quoting = quoting_citations(sentence)
     if not quoting or any(citation.segment_kind in _UNCUT for citation in quoting):
@@ -42,13 +46,30 @@ def shorten_sentence(
 def _cut_citation(
     citation: Citation, answer: str, question: AnalysedQuestion, longest: int
 ) -> Citation:
-    start, end = find_answering_part(citation.quote, answer, question, longest)
+    quote = citation.quote
+    places = _shown_places(quote)
+    shown = "".join(quote[place] for place in places)
+    first, last = find_answering_part(shown, answer, question, longest)
+    start, end = places[first], places[last - 1] + 1
+    for link in _LINK.finditer(quote):
+        start = link.start() if link.start() < start < link.end() else start
+        end = link.end() if link.start() < end < link.end() else end
     return replace(
         citation,
         start=citation.start + start,
         end=citation.start + end,
-        quote=citation.quote[start:end],
+        quote=quote[start:end],
     )
+
+
+def _shown_places(text: str) -> list[int]:
+    """Return the places of a text's characters outside the addresses of links."""
+    places: list[int] = []
+    start = 0
+    for link in _LINK.finditer(text):
+        places += range(start, link.start(1))
+        start = link.end(1)
+    return [*places, *range(start, len(text))]
 
 
 def find_answering_part(
