@@ -81,7 +81,9 @@ _AUTHOR = re.compile(
 _NUMBERED = re.compile(r"[\[(]?\d{1,3}[.\])]|\d{1,3} [A-Z]|[A-Z][^\W\d_]{1,30}, [A-Z][^\W\d_]+ ")
 _BESIDE, _LONGEST_LINE = 3, 90
 """Segments before and after one that may be in a list, and the characters of a part of an entry."""
-_CONTENTS = re.compile(r"(?:(?<!\.)(?<!\. )(?:\. ?){4,}+|(?:· ?){4,}+|(?:… ?){2,}+)[\divxlc]{1,6}$")
+_CONTENTS = re.compile(
+    r"(?<![.·…])(?<![.·…] )(?:(?:\. ?){4,}+|(?:· ?){4,}+|(?:… ?){2,}+)[\divxlc]{1,6}$"
+)
 _LICENCE = re.compile(
     r"(?i)permission is hereby granted|without (?:any )?warrant(?:y|ies)|redistribution and use in"
     r"|all rights reserved|licensed under the (?:terms|apache|mit|bsd|gnu|creative)"

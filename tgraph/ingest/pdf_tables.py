@@ -14,7 +14,7 @@ from tgraph.ingest.pdf_layout import Line, TableGrid
 _FIGURE = re.compile(r"\d")
 _VALUE = re.compile(r"\W{0,3}\d[\d\s.,:/%-]*(?:[^\W\d_]{0,4}\W?)?$")
 
-_ENTRY = re.compile(r"(?:(?:[.·] ?){4,}|(?:… ?){2,})([\divxlc]{1,6})$")
+_ENTRY = re.compile(r"(?<![.·…])(?<![.·…] )(?:(?:[.·] ?){4,}+|(?:… ?){2,}+)([\divxlc]{1,6})$")
 """The end of an entry of a table of contents."""
 
 

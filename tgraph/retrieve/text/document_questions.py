@@ -50,7 +50,7 @@ _PLEASE = re.compile(r"^please,? |,? please$", re.IGNORECASE)
 _ASKS = re.compile(r"(?:who|whom|whose|what|which|when|where|why|how)\b", re.IGNORECASE)
 _EACH_OF_THEM = r"(?: (?:do|does) (?:they|it|each(?: of them)?))? (?:all |each )?"
 _WHAT_THEY_SAY = re.compile(
-    rf",?\s+and (?:what|how){_EACH_OF_THEM}{_SAYING}(?: {_ON} (?:it|him|her|them|this|that))?\W*$",
+    rf",? and (?:what|how){_EACH_OF_THEM}{_SAYING}(?: {_ON} (?:it|him|her|them|this|that))?\W*$",
     re.IGNORECASE,
 )
 
