@@ -1,6 +1,6 @@
 """How well single facts of raw web pages are found without a language model.
 
-    python -m benchmarks.web_pages DIR TOPIC... [--mode auto] [--others N] [--graphs DIR]
+    python -m benchmarks.web_pages DIR TOPIC... [--mode graph] [--others N] [--graphs DIR]
         [--json FILE]
 
 DIR is a copy of WildGraphBench (https://github.com/BstWPY/WildGraphBench, arXiv:2602.02053,
@@ -237,7 +237,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("data", type=Path)
     parser.add_argument("topics", nargs="+")
-    parser.add_argument("--mode", default="auto")
+    parser.add_argument("--mode", default="graph")
     parser.add_argument("--others", type=int, help="pages beside those asked about; without, all")
     parser.add_argument("--graphs", type=Path, help="where the indexes are kept and found again")
     parser.add_argument("--json", type=Path, help="where all answers are written")
