@@ -94,7 +94,8 @@ def find_sentence(text: str, answer: str, question: str) -> str:
 
 
 def _squad(file: Path, count: int, articles: int) -> tuple[DataSet, list[GoldQuestion]]:
-    passages, questions = [], []
+    passages: list[Passage] = []
+    questions: list[GoldQuestion] = []
     for article in json.loads(file.read_text("utf-8"))["data"][:articles]:
         for part in article["paragraphs"]:
             title = article["title"].replace("_", " ")
