@@ -190,10 +190,7 @@ def as_graph(found: Extraction) -> Any:
         for each in found.relationships
     ]
     kinds = {each.name: (each.type, each.description) for each in found.entities}
-    names: list[str] = [
-        *kinds,
-        *(str(link[end]) for link in links for end in ("subject", "object")),
-    ]
+    names = [*kinds, *(str(link[end]) for link in links for end in ("subject", "object"))]
     return {
         "entities": [
             {"name": name, "type": kind, "description": description or name}
