@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from pyoxigraph import Store
@@ -36,7 +37,8 @@ def test_every_query_of_retrieval_is_used():
 def test_no_sparql_and_no_prompt_is_a_string_in_the_code():
     pattern = re.compile(r"SELECT\s+(\?|\*|DISTINCT)|CONSTRUCT\s*\{|INSERT\s+DATA")
     for path in CODE.rglob("*.py"):
-        if path.parent.name != "cli":  # whose help has examples
+        # the help of commands has examples, and one module prints the algebra of questions
+        if path.parent.name != "cli" and path.relative_to(CODE) != Path("compute/printing.py"):
             assert not pattern.search(path.read_text()), path
 
 

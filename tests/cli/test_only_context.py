@@ -60,7 +60,7 @@ def test_the_prompt_is_printed_as_a_prompt_is_written(own):
     assert QUESTION in text.partition("=== user\n")[2]
 
 
-@pytest.mark.parametrize("mode", sorted(MODES.keys() - {"bypass"}))
+@pytest.mark.parametrize("mode", sorted(MODES.keys() - {"bypass", "sparql"}))
 def test_the_context_needs_no_model(own, mode):
     ask = ("ask", "-r", str(own.root), *EMBEDDED, "--only-context", "-m", mode, QUESTION)
     shown = json.loads(own(*ask, "--json").stdout)

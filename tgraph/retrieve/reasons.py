@@ -187,7 +187,7 @@ _TEXTS: Mapping[str, tuple[str, str]] = {
     "part": ("it answers a part of the question", "a sentence answers a part of the question"),
     "mention": (
         "a sentence mentions “{subject}”, the best of its document",
-        "a sentence mentions “{subject}”, the best sentence of its document on the subject",
+        "a sentence mentions “{subject}”, the best sentence of the document on the subject",
     ),
     "authority": (
         "its source has an authority of {authority:g}",

@@ -302,6 +302,13 @@ def count_frequencies(context: Context) -> CountedWords:
     return word_counts
 
 
+def set_frequencies(context: Context, words: CountedWords) -> None:
+    """Give a context's term frequencies, in place of counting texts, whatever its wording is."""
+    memory = context.open_cache("frequencies", 2)
+    for unread in (frozenset[str](), LATER):
+        memory.load_item(("frequencies", unread), lambda: words)
+
+
 def _sample_texts(context: Context) -> list[str]:
     """The texts of chunks spread evenly over the collection, in a fixed order."""
     keys = context.vectors["chunk"].keys

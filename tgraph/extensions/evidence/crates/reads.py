@@ -28,7 +28,12 @@ from tgraph.models.recorded_calls import RecordedCalls
 from tgraph.record.recorder import call_iri
 from tgraph.retrieve.base import Context, Question, Retriever
 from tgraph.retrieve.reasons import render_reasons
-from tgraph.retrieve.text.lexicon import CountedWords, Languages, count_frequencies
+from tgraph.retrieve.text.lexicon import (
+    CountedWords,
+    Languages,
+    count_frequencies,
+    set_frequencies,
+)
 from tgraph.retrieve.text.word_vectors import WordEmbedder, words_of
 from tgraph.store.base import Graph, Results, Solutions, Store, Subject, Term
 from tgraph.vocabulary import SOURCE_GRAPH
@@ -463,5 +468,5 @@ def wrap_noting_context(context: Context, librarian: NotingLibrarian) -> Context
 
 def with_words(context: Context, words: CountedWords) -> Context:
     """Return the context after setting its term frequencies."""
-    context.open_cache("frequencies", 1).load_item("frequencies", lambda: words)
+    set_frequencies(context, words)
     return context

@@ -41,6 +41,7 @@ from tgraph.librarian import Librarian
 from tgraph.models.base import Call, CallSink, no_sink
 from tgraph.retrieve.base import Context, Question, Retriever
 from tgraph.retrieve.filters import Filters
+from tgraph.retrieve.text.lexicon import count_frequencies
 from tgraph.settings import Settings
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ class NotedReplay(_AsChosen):
         store, vectors = noted_context.store, noted_context.vectors
         assert isinstance(store, NotingStore)
         assert isinstance(vectors, NotingVectors)
-        words = noted_context.read_once("frequencies", lambda: None)
+        words = count_frequencies(noted_context)
         assert isinstance(words, WordsRead)
         reads.retrievals, reads.rows, reads.notes = self._found, store.rows, noted_context.notes
         reads.words, reads.vectors = words.list_reads(), vectors.list_reads()

@@ -27,7 +27,10 @@ _FIELDS = {
         max_entity_tokens max_relationship_tokens max_total_tokens low_keywords high_keywords""",
     "raptor_search": "max_context_tokens k top_k evidence_limit start_layer num_layers threshold",
     "rerank": "pool min_score",
-    "auto": """by_model one linked compared listed whole long long_chunks sparse sparse_edges""",
+    "auto": """by_model computed one linked compared listed whole long long_chunks sparse
+        sparse_edges""",
+    "by_model one linked compared listed whole long long_chunks sparse sparse_edges"
+    "",
     "ppr_search": """passages top_k_edges top_k_entities dense_chunks edge_weight name_weight
         passage_weight subject_weight synonymy damping likeness head read filter steps
         max_context_tokens edge_share""",
@@ -40,6 +43,7 @@ _FIELDS = {
     "answer": """least_confidence sure_confidence longest_quote language response_type
         general_knowledge""",
     "integrity": "strict",
+    "sparql_search": "least_likelihood most_rows most_witnesses seconds",
 }
 ALLOWED = frozenset(
     f"{section}.{field}" for section, fields in _FIELDS.items() for field in fields.split()
