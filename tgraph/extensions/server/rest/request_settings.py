@@ -29,8 +29,6 @@ _FIELDS = {
     "rerank": "pool min_score",
     "auto": """by_model computed one linked compared listed whole long long_chunks sparse
         sparse_edges""",
-    "by_model one linked compared listed whole long long_chunks sparse sparse_edges"
-    "",
     "ppr_search": """passages top_k_edges top_k_entities dense_chunks edge_weight name_weight
         passage_weight subject_weight synonymy damping likeness head read filter steps
         max_context_tokens edge_share""",
