@@ -339,6 +339,7 @@ def peer_modes(
         with made_once(work / f"{kind.name}.indexed") as missing:
             if missing:
                 peer.index_passages()
+        peer.forget_replies()
         with piped(peer.driver(), peer.environment) as driver:
             for mode in [each for each in kind.modes if each in modes]:
                 print(f"{name}: {mode}", file=sys.stderr, flush=True)

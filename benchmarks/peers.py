@@ -47,8 +47,8 @@ GRAPHRAG_DIMENSION = 3072
 LIGHTRAG_DIMENSION = 1024
 """That of the hashed vectors which tgraph is measured with. LightRAG has no default of its own."""
 
-LIGHTRAG_FRAME = 1_500
-"""What it counts of its total besides evidence: its own prompt, and 200 held back."""
+LIGHTRAG_FRAME = 900
+"""What it counts of its total besides evidence: its own prompt (700), and 200 held back."""
 
 LIGHTRAG_ENTITIES, LIGHTRAG_EDGES = 6 / 30, 8 / 30
 """Its default caps of entities and relations, as shares of its default budget."""
@@ -121,10 +121,12 @@ def piped(arguments: Sequence[str], environment: Mapping[str, str]) -> Iterator[
 class Peer(ABC):
     """A peer's graph of some files in a folder, and what it costs to index and ask it.
 
-    ``names`` are the peer's names of tgraph's modes.
+    ``names`` are the peer's names of tgraph's modes, ``kept_replies`` files of replies that it
+    would give again.
     """
 
     names: Mapping[str, str]
+    kept_replies: Sequence[str] = ()
 
     def __init__(self, python: str, root: Path, files: Sequence[Path], dimension: int) -> None:
         self.python, self.root, self.files, self.dimension = python, root, files, dimension
@@ -141,6 +143,11 @@ class Peer(ABC):
     def index_passages(self) -> Cost:
         """As ``index``, for many files each of which is one chunk."""
         return self.index()
+
+    def forget_replies(self) -> None:
+        """Have what was asked before asked again."""
+        for name in self.kept_replies:
+            (self.root / name).unlink(missing_ok=True)
 
     @abstractmethod
     def cold(self, mode: str, question: str) -> Cost:
@@ -262,6 +269,7 @@ class LightRag(Peer):
     """A LightRAG working folder. As it is shipped, each of its calls makes a TLS context."""
 
     names = LIGHTRAG_MODES
+    kept_replies = ("kv_store_llm_response_cache.json",)
     clients = "own"
 
     def prepare(self, url: str) -> None:

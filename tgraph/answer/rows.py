@@ -91,7 +91,8 @@ def shown_lines(items: Sequence[T]) -> list[tuple[str, str]]:
         else:
             identity = ids_by_name[_id_source(entry.item)]
             before = {"metadata": entry.item.preface} if entry.item.preface else {}
-            row = {"title": entry.item.label, **before, entry.item.kind: entry.item.text}
+            titled = {} if entry.item.title == "" else {"title": entry.item.shown_title}
+            row = {**titled, **before, entry.item.kind: entry.item.text}
         identified_lines.append((identity, json.dumps({"id": identity, **row}, ensure_ascii=False)))
     return identified_lines
 

@@ -110,13 +110,19 @@ class Item:
     """An answer's basis other than an edge; ``text`` is shown to models.
 
     A point is a conclusion drawn by a model or method from reports on the way to an answer.
-    ``preface`` is document metadata placed before a chunk."""
+    ``preface`` is document metadata placed before a chunk. ``title`` is shown to models in place
+    of the label, nothing if it is empty."""
 
     kind: ItemKind
     iri: str
     label: str
     text: str
     preface: str = ""
+    title: str | None = None
+
+    @property
+    def shown_title(self) -> str:
+        return self.label if self.title is None else self.title
 
 
 @dataclass(frozen=True, slots=True)

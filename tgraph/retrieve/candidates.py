@@ -14,6 +14,7 @@ from tgraph.index.sources import document_of_chunk, page_of_chunk, range_of_chun
 from tgraph.model import Candidate, Edge, Evidence, Item
 from tgraph.models.tokens import count_tokens
 from tgraph.retrieve.base import BoundedCache, Context
+from tgraph.retrieve.reasons import THIRD_WORDING
 from tgraph.store.base import select_rows, text_of
 
 MOST_PLACES = 40
@@ -21,6 +22,10 @@ MOST_PLACES = 40
 
 FRAME = 24
 """Tokens of the JSON around an item: its id, keys and quotation marks."""
+
+
+UNTITLED_FRAME = 18
+"""The same of an item that is shown without a title."""
 
 
 def cost_of(
@@ -34,7 +39,8 @@ def cost_of(
         return FRAME + sum(map(count_tokens, texts))
     text = count_tokens(item.text) if tokens is None else tokens
     before = count_tokens(item.preface) if item.preface else 0
-    return FRAME + count_tokens(item.label) + before + text
+    head = UNTITLED_FRAME if item.title == "" else FRAME + count_tokens(item.shown_title)
+    return head + before + text
 
 
 def edge_cost(edge: Edge, places: Sequence[Evidence], context: Context) -> int:
@@ -66,11 +72,17 @@ def chunk_evidence(context: Context, chunks: Sequence[str]) -> dict[str, Evidenc
 
 
 def chunk_item(evidence: Evidence, context: Context) -> Item:
-    """Return the chunk item for evidence covering the complete chunk."""
+    """Return the chunk item for evidence covering the complete chunk; a prompt shows its document's
+    title, unless the text begins with it."""
     prefaces = context.read_once("prefaces", lambda: standing_prefaces(context.store))
     page = f", page {evidence.page}" if evidence.page is not None else ""
     label = f"{evidence.title}{page}, characters {evidence.start}–{evidence.end}"
-    return Item("chunk", evidence.chunk, label, evidence.quote, prefaces.get(evidence.chunk, ""))
+    title = None
+    if context.wording >= THIRD_WORDING:
+        begins = evidence.quote.lstrip("# ").startswith(evidence.title)
+        title = "" if begins else f"{evidence.title}{page}"
+    preface = prefaces.get(evidence.chunk, "")
+    return Item("chunk", evidence.chunk, label, evidence.quote, preface, title)
 
 
 def chunk_tokens(context: Context, chunks: Sequence[str]) -> dict[str, int]:

@@ -95,6 +95,7 @@ def test_a_session_of_any_mode_replays_to_the_same_hash_without_a_call(graph, wa
 def test_a_session_with_reasons_in_the_first_wording_replays(graph, mode, monkeypatch):
     with monkeypatch.context() as earlier:
         earlier.setattr(SessionRecord.__init__, "__defaults__", (FIRST_WORDING,))
+        earlier.setattr(graph.opened.context(), "wording", FIRST_WORDING)
         answer = graph.ask(QUESTION, mode, history=[])
     recorded = read_session(graph, answer.session)
     assert recorded.wording == FIRST_WORDING

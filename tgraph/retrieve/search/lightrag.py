@@ -41,7 +41,7 @@ from tgraph.retrieve.orders import (
     unlike_order,
 )
 from tgraph.retrieve.reasons import explain
-from tgraph.retrieve.search.vector import likeness_candidates, nearest_chunks
+from tgraph.retrieve.search.vector import fill_room, likeness_candidates, nearest_chunks
 from tgraph.retrieve.subgraph import edges_of, ends, weights_of
 
 if TYPE_CHECKING:
@@ -409,6 +409,10 @@ class _KeywordCandidates:
         kept_edges = fit_budget(edges, budget.max_relationship_tokens)
         by_edges = self._chunk_candidates(self._read_edge_chunks(kept_edges), "chunk-edges")
         chunks = in_turn([near, by_entities, by_edges], lambda c: c.item.iri)
+        if self.room:
+            known = {chunk.item.iri for chunk in chunks}
+            others = fill_room(in_conversation(self.question), self.room, self.context)
+            chunks += [chunk for chunk in others if chunk.item.iri not in known]
         order = [c.item.iri for c in chunks]
         limit = count_chunks(budget)
         if self.room:
