@@ -270,7 +270,11 @@ def test_every_chunk_that_a_traversal_did_not_reach_was_cut_in_some_layer(asking
 
 
 def test_keywords_lead_so_far(asking: Asking) -> None:
-    words = {"lightrag_search.low_keywords": ("Fram",), "lightrag_search.least_score": -1.0}
+    words = {
+        "lightrag_search.low_keywords": ("Fram",),
+        "lightrag_search.least_score": -1.0,
+        "lightrag_search.chunk_top_k": 1,  # chunks that fill the prompt speak of everything
+    }
     wide = {**words, "lightrag_search.top_k": 100}
     trace, _ = asking.ask("lightrag-local", **wide)
     order = [match.entity for match in trace.matches]
