@@ -82,6 +82,7 @@ def test_no_module_imports_itself_by_way_of_others():
     assert circles(imports()) == []
 
 
+@pytest.mark.slow
 def test_values_are_imported_from_their_package():
     imports_of_parts = (
         (name, part)

@@ -85,6 +85,7 @@ def _modules() -> Iterator[tuple[str, Path]]:
         )
 
 
+@pytest.mark.slow
 def test_each_module_with_a_parser_is_registered() -> None:
     listed = {module for reader in READERS for module in reader.modules} | OWN_BYTES.keys()
     strangers = {

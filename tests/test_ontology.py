@@ -286,6 +286,7 @@ def test_every_class_of_the_record_stands_under_prov_or_the_web_annotation_vocab
     assert alone == KNOWLEDGE | VALUES
 
 
+@pytest.mark.slow
 def test_the_record_of_a_small_corpus_holds_most_of_the_terms(declared, store, ontology):
     """So that what follows has something to check; the rest needs a PDF, a model that repairs, or
     an export in TrustGraph's names."""

@@ -144,6 +144,7 @@ def test_two_extensions_of_one_name_are_an_error(tmp_path: Path):
     assert "another_lab:EXTENSION and tgraph.extensions.lab:EXTENSION" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("alone")
 def test_the_core_alone_answers_and_proves(tmp_path: Path):
     (tmp_path / "fram.txt").write_text(TEXT)
@@ -266,6 +267,7 @@ EXTENSION = Extension(name="stores", vector_stores={"marked": make_store})
 """
 
 
+@pytest.mark.slow
 def test_a_setting_chooses_the_vector_store_of_a_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

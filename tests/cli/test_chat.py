@@ -222,6 +222,7 @@ def test_an_interruption_ends_the_question_and_not_the_conversation(terminal, tm
     assert stat.S_IMODE(Path(kept.parent).stat().st_mode) == 0o700
 
 
+@pytest.mark.slow
 def test_a_terminal_that_can_do_nothing_will_do(terminal, tmp_path):
     call = ["chat", "-r", str(terminal.root), "--embedding-provider", "hashing", "-m", "graph"]
     data = {"XDG_DATA_HOME": str(tmp_path), "TERM": "dumb"}

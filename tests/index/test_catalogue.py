@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.support.corpora import Corpus, write
 from tests.support.pumps import PUMPS_CSV
 from tgraph.index.catalogue import Catalogue
@@ -35,6 +37,7 @@ def test_a_table_is_a_class_with_its_columns(tmp_path: Path):
     ]
 
 
+@pytest.mark.slow
 def test_after_changes_it_equals_a_fresh_count(tmp_path: Path):
     changed, fresh = Corpus(tmp_path / "changed"), Corpus(tmp_path / "fresh")
     changed.index({"pumps.csv": PUMPS_CSV, "ships.csv": SHIPS})

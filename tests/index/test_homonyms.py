@@ -43,6 +43,7 @@ def knowledge(graph: KnowledgeGraph) -> set[str]:
     return set(map(str, graph.context().store.match(None, None, None, v.KNOWLEDGE_GRAPH)))
 
 
+@pytest.mark.slow
 def test_documents_tell_holders_of_one_post_at_two_organisations_apart(tmp_path: Path):
     with indexed(tmp_path, MILL, PORT, TEA) as graph:
         bearers = graph.entities.read_bearers()
@@ -101,6 +102,7 @@ def test_bearers_are_one_again_when_a_document_goes(tmp_path: Path):
         assert graph.audit("knowledge").passed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("one", "other"),
     [

@@ -280,7 +280,7 @@ def test_a_merged_cell_over_all_rows_adds_no_rows():
     sheet = workbook.active
     sheet.append(["Ship", "Tons"])
     sheet.append(["Fram", 402])
-    sheet.merge_cells("A2:A1048576")
+    sheet.merged_cells.add("A2:A1048576")
     assert rows_of(load(save(workbook), "a.xlsx")) == ["Ship: Fram; Tons: 402"]
 
 

@@ -184,6 +184,7 @@ def test_what_an_imported_graph_states_of_the_record_is_left_out(
     restore_backup(tmp_path / "b.tar", tmp_path / "restored")
 
 
+@pytest.mark.slow
 def test_what_an_update_states_of_the_record_is_refused(graph: KnowledgeGraph) -> None:
     standing, *_, content_hash = map(str, forged_edges(graph))
     for text in (standing, f"GRAPH <urn:x:mine> {{ {content_hash} }}"):

@@ -53,6 +53,7 @@ def rows(graph, query: str) -> list[Any]:
     return [tuple(None if t is None else getattr(t, "value", str(t)) for t in row) for row in found]
 
 
+@pytest.mark.slow
 def test_an_update_is_published_recorded_and_chained(graph):
     before = rows(graph, "SELECT (MAX(?n) AS ?most) { ?entry tg:sequence ?n }")
     assert graph.update(INSERT) == (3, 0)

@@ -91,6 +91,7 @@ def test_a_session_of_any_mode_replays_to_the_same_hash_without_a_call(graph, wa
         assert len(graph.opened.parts.chat.requests) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["graph", "local", "auto"])
 def test_a_session_with_reasons_in_the_first_wording_replays(graph, mode, monkeypatch):
     with monkeypatch.context() as earlier:

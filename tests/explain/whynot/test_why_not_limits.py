@@ -156,6 +156,7 @@ def test_local_search_considers_so_many_reports(asking: Asking) -> None:
     assert len({rank for *_, rank in found if rank and rank > MOST_REPORTS}) == 3
 
 
+@pytest.mark.slow
 def test_what_leads_to_a_fact_or_document_is_too_unlike_the_question(asking: Asking) -> None:
     wide, _ = asking.ask("local", **{"local_search.top_k_entities": 200})
     order = [match.entity for match in wide.matches]
@@ -325,6 +326,7 @@ def levels(nested: Asking) -> tuple[list[str], list[str]]:
 Levels = tuple[list[str], list[str]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["global", "local"])
 def test_reports_below_the_level_are_beyond_it(nested: Asking, levels: Levels, mode: str) -> None:
     top, lower = levels
@@ -342,6 +344,7 @@ def test_reports_above_gave_way_to_those_on_their_parts(nested: Asking, levels: 
     assert found[-1].cause != "beyond-limit"
 
 
+@pytest.mark.slow
 def test_the_descent_through_reports_ends_at_a_rating_a_level_or_the_calls(
     nested: Asking, levels: Levels
 ) -> None:

@@ -101,6 +101,7 @@ def test_nquads_are_canonical(graph: tgraph.KnowledgeGraph) -> None:
     assert lines.splitlines() == sorted(set(lines.splitlines()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["trig", "turtle", "nquads", "graphml"])
 def test_an_export_is_the_same_each_time_and_commands_no_terminal(
     graph: tgraph.KnowledgeGraph, name: str

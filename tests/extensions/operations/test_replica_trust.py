@@ -137,6 +137,7 @@ def test_a_session_without_its_bundle_is_refused(
 OTHER = "5f0c1d8e-0000-4000-8000-000000000000"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "match"),
     [

@@ -58,6 +58,7 @@ def test_every_generation_says_the_same(indexed: Path, version: int, tmp_path: P
         assert titles(graph) == titles(newest) == GIVEN
 
 
+@pytest.mark.slow
 def test_all_of_it_is_there_with_its_places(indexed: Path) -> None:
     with graphs.opened(indexed / "g") as graph:
         found = hash_knowledge(graph)

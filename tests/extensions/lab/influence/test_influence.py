@@ -217,6 +217,7 @@ def test_leaving_one_out_finds_exactly_what_was_planted(ship, nearest):
     assert repeated.usage["calls"] == 0
 
 
+@pytest.mark.slow
 def test_what_only_two_items_together_carry_depends_on_no_single_one(ship, nearest):
     made = ship([], 8)
     with made.open() as kg:
