@@ -495,17 +495,14 @@ def test_a_question_about_the_whole_is_answered_from_the_most_important_reports(
     assert {judged[s.text] for s in answer.sentences if not find_verbatim_quote(s)} == {"undecided"}
     first, *rest = answer.sentences
     headings = [s for s in rest if not find_verbatim_quote(s)]
-    assert first.text.startswith(f"Summary: {len(TEXTS)} documents; {len(headings)} themes: ")
+    assert first.text == f"Summary: {len(TEXTS)} documents on {len(headings)} themes."
     assert {s.lead for s in headings} == {"\n\n"}
-    assert any("Fram" in s.text and s.text.endswith("(1 document: Ships)") for s in headings)
+    assert "Ships: 1 of 3 documents" in [s.text for s in headings]
     for heading, below in pairwise(rest):
         if not find_verbatim_quote(heading):
             assert find_verbatim_quote(below)
             assert below.lead == "\n- "
             assert {c.document for c in below.citations} <= {c.document for c in heading.citations}
-            terms_ = heading.text.rpartition(" (")[0].split(", ")
-            said = " ".join(c.quote for c in heading.citations).casefold()
-            assert all(word in said for term in terms_ for word in term.casefold().split())
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,7 @@ SCORES = {NONE: 0.0, "1931": 9.0, "Kern": 9.0}
 
 def read(home, scores, question, **settings):
     reader = OnnxReader.of_folder(small_reader(home / f"reader-{len(scores)}", scores))
-    values = {"answer.least_confidence": 0.45, **settings}
+    values = {"answer.least_confidence": 0.55, **settings}
     parts = Components(
         load_settings(None, values),
         home / "cache",
