@@ -493,7 +493,7 @@ def test_without_a_model_the_reader_verifies_and_its_calls_are_on_record(folder)
             "SELECT ?kind WHERE { GRAPH ?g { ?v a tg:Verification ; tg:call ?call ."
             " ?call tg:callKind ?kind } }"
         )
-        assert {row["kind"].value for row in rows} == {"support"}
+        assert {row["kind"].value for row in rows} == {"embedding", "reading", "support"}
         shapes = run_audit(
             kg.opened.read(),
             collection_iri("explainability"),

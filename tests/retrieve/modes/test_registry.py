@@ -14,7 +14,7 @@ from tgraph.retrieve.modes.registry import MODES, mode_for, mode_named
 from tgraph.retrieve.modes.suggest import SUGGEST
 
 PACKAGE = Path(tgraph.__file__).parent
-WORDS = {"graph", "local", "global"}  # which name other things as well
+WORDS = {"graph", "local", "global", "sparql"}  # which name other things as well
 
 
 def constants(path: Path) -> set[str]:

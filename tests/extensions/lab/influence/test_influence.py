@@ -412,7 +412,7 @@ TEXT = (
 )
 
 
-MODEL_MODES = [mode for mode in MODES if mode != "bypass"]
+MODEL_MODES = [mode for mode in MODES if mode not in ("bypass", "sparql")]
 
 
 @pytest.mark.slow
