@@ -285,6 +285,7 @@ def test_a_request_brings_no_setting_but_those_listed(
         ("graph.max_path_length", "1000000000", "at most"),
         ("local_search.include", ["x"] * 101, "at most"),
         ("graph.traversal_instructions", ["[" * 100_000], "deep"),
+        ("sparql_search.seconds", 10.0**9, "at most"),
         ("answer.response_type", "\ud800", "surrogate"),
     ],
 )

@@ -13,6 +13,7 @@ from starlette.requests import Request
 from tgraph.errors import UsageError
 from tgraph.extensions.server.problems import TooLargeError
 from tgraph.extensions.server.service import Service
+from tgraph.shortages import explain_shortage
 
 
 class QueryParameters(BaseModel):
@@ -52,12 +53,10 @@ async def json_body(request: Request, service: Service) -> Any:
         raise UsageError("The body has to be JSON.", "Send Content-Type: application/json.")
     try:
         value = json.loads(data or b"{}")
-        json.dumps(value, ensure_ascii=False).encode()
+        if b"\\u" in data:  # an escape alone can be a lone surrogate
+            json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
-        raise UsageError(
-            "A text of the body is no valid Unicode: it has a lone surrogate.",
-            "Write the text anew, in UTF-8.",
-        ) from error
+        raise explain_shortage(error) or error from error
     except (ValueError, RecursionError) as error:
         raise UsageError("The body is no JSON.", DESCRIBED) from error
     return value

@@ -75,15 +75,15 @@ def check_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     return dict(settings)
 
 
-def most_of_setting(name: str) -> int:
+def most_of_setting(name: str) -> float:
     """Return the largest number, or the most items of a list, that a request may set."""
     definition = find_setting(name)
     default = definition.default if definition is not None else None
     if isinstance(default, tuple):
         return _MOST_ITEMS
-    return max(_LEAST, _TIMES * default) if isinstance(default, int) else _MOST_UNSET
+    return max(_LEAST, _TIMES * default) if isinstance(default, int | float) else _MOST_UNSET
 
 
-def _measure(value: Any) -> int:
-    is_number = isinstance(value, int) and not isinstance(value, bool)
+def _measure(value: Any) -> float:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return value if is_number else len(value) if isinstance(value, tuple) else 0
