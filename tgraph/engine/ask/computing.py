@@ -43,9 +43,7 @@ class Computing:
     def gather(self, question: Question, context: Context, record: SessionRecord) -> Gathering:
         """As ``Method.gather``."""
         with record.step("QueryMaking", GRAMMAR) as step:
-            bounds = EvaluationBounds(self.settings.most_rows, self.settings.seconds)
-            least = self.settings.least_likelihood
-            computation = compute_answer(question.text, context, bounds, least)
+            computation = compute_question(question.text, context, self.settings)
             made = record.computed_query(step, computation)
         with record.step("QueryEvaluating", GRAMMAR, [made]):
             retrieval = retrieve_witnesses(computation, context, self.settings.most_witnesses)
@@ -56,6 +54,19 @@ class Computing:
             stage = record.selection(step, selection)
         yield stage
         return question, selection
+
+
+def evaluation_bounds(settings: SparqlSearchSettings) -> EvaluationBounds:
+    """Return the bounds of a query that the settings give."""
+    return EvaluationBounds(settings.most_rows, settings.seconds)
+
+
+def compute_question(
+    question: str, context: Context, settings: SparqlSearchSettings
+) -> Computation:
+    """Return the computation of a question within the bounds of the settings."""
+    bounds = evaluation_bounds(settings)
+    return compute_answer(question, context, bounds, settings.least_likelihood)
 
 
 def retrieve_witnesses(computation: Computation, context: Context, most: int) -> Retrieval:

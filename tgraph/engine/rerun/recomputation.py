@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
-from tgraph.compute.computation import compute_answer
-from tgraph.compute.evaluation import EvaluationBounds, read_result, write_bindings
-from tgraph.engine.ask.computing import name_result
+from tgraph.compute.evaluation import read_result, write_bindings
+from tgraph.engine.ask.computing import compute_question, evaluation_bounds, name_result
 from tgraph.explain.assess.verification import CitedPlace, JudgedSentence, SentenceVerdict
 from tgraph.explain.trace.bundle_reader import BundleReader
 from tgraph.explain.trace.values import Trace, TraceSentence
@@ -60,21 +59,18 @@ class Recomputation:
     def _compare_result(self) -> str:
         """Return how the recorded query's result differs from the recorded one; empty if equal."""
         quads = self.record.match(None, None, None, NamedNode(self.bundle))
-        query = self.trace.explain_id.removeprefix(v.session_iri(""))
-        reader, subject = BundleReader(quads), v.session_part_iri("query", query)
+        uuid = self.trace.explain_id.removeprefix(v.session_iri(""))
+        reader, subject = BundleReader(quads), v.session_part_iri("query", uuid)
         if not self.trace.sparql:
             return "the record has no query"
-        settings = self.context.settings.sparql_search
-        bounds = EvaluationBounds(settings.most_rows, settings.seconds)
+        bounds = evaluation_bounds(self.context.settings.sparql_search)
         result = write_bindings(read_result(self.context.store, self.trace.sparql, bounds))
         is_same = result == reader.read_text(subject, "result")
         return "" if is_same else "the query, run again, gives another result"
 
     def _sentences(self) -> list[str]:
         settings = self.context.settings.sparql_search
-        bounds = EvaluationBounds(settings.most_rows, settings.seconds)
-        question = self.trace.question
-        computation = compute_answer(question, self.context, bounds, settings.least_likelihood)
+        computation = compute_question(self.trace.question, self.context, settings)
         return [sentence.text for sentence in name_result(computation, self.context)]
 
 
