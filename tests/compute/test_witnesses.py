@@ -7,13 +7,15 @@ from collections.abc import Iterable
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from pyoxigraph import Quad, Triple
+from pyoxigraph import Literal, NamedNode, Quad, Triple
 
 from tests.support.examples import examples
-from tests.support.random_graphs import graphs, queries
-from tgraph.compute.algebra import Extreme, Query
+from tests.support.random_graphs import KIND, ROWS, TYPED, graphs, queries
+from tgraph import vocabulary as v
+from tgraph.compute.algebra import Extreme, ListRows, Path, Query, Rows
 from tgraph.compute.evaluation import Computed, evaluate_query
 from tgraph.compute.witnesses import find_witnesses, winners
+from tgraph.index.catalogue import KnownProperty
 from tgraph.store.oxigraph import OxigraphStore
 
 DECISIVE = ("rests", "contradicts")
@@ -47,6 +49,18 @@ def check_witnesses(statements: list[Triple], query: Query) -> None:
         if str(t) in {str(Triple(*w.statement)) for w in find_witnesses(computed)}
     ]
     assert result_of(evaluate(lineage, query)) == result
+
+
+def test_rows_that_are_listed_may_have_several_values_whatever_their_property_is_called():
+    measured = NamedNode(v.relation_iri("measured depth"))
+    depth = KnownProperty(measured, "measured depth", "", (("number", 2),), 2, 1, 2)
+    statements = [
+        Triple(ROWS[0], v.RDF_TYPE, NamedNode(KIND)),
+        *(Triple(ROWS[0], measured, Literal(text)) for text in ("3 m", "4 m")),
+    ]
+    computed = evaluate(statements, ListRows(Rows(TYPED), Path((depth,))))
+    assert len(computed.solutions) == 2
+    assert computed.conflicts == ()
 
 
 @given(graphs, queries)

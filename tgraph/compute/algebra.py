@@ -25,7 +25,7 @@ Total = Choice["sum", "average"]
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """Properties that lead from a member of a class to a value, one after the other."""
+    """A property path: one to three properties that lead from a member of a class to a value."""
 
     properties: tuple[KnownProperty, ...]
 
@@ -61,7 +61,7 @@ class Equals:
 
 @dataclass(frozen=True, slots=True)
 class Differs:
-    """There is a value at the end of a path, and none is one of ``values``."""
+    """A negated condition: the path has a value, and no value of the path is in ``values``."""
 
     path: Path
     values: tuple[Object, ...]
@@ -109,7 +109,8 @@ class ListRows:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """How many members there are; with ``distinct`` also how many values they have at its end."""
+    """The number of members; with ``distinct`` also the number of different values at the end of
+    that path."""
 
     rows: Rows
     distinct: Path | None = None
@@ -174,18 +175,23 @@ class Exists:
 Query = ListRows | Count | Aggregate | Extreme | GroupRows | Difference | CompareTwo | Exists
 
 
+def totalled_path(query: Query) -> Path | None:
+    """Return the path whose values are added up, ordered or compared, of which a row may have one
+    alone; None where rows are only listed or counted."""
+    if isinstance(query, Aggregate | Extreme | GroupRows | Difference | CompareTwo):
+        return query.path
+    return None
+
+
 def measured_path(query: Query) -> Path | None:
-    """Return the path whose values are computed with; None where rows are only listed or
-    counted."""
+    """Return the path whose values a result has: those computed with, shown, or counted."""
     match query:
-        case Aggregate() | Extreme() | Difference() | CompareTwo() | GroupRows():
-            return query.path
         case ListRows():
             return query.shown
         case Count():
             return query.distinct
-        case Exists():
-            return None
+        case _:
+            return totalled_path(query)
 
 
 def paths_in(query: Query) -> Iterator[Path]:

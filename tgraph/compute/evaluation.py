@@ -11,7 +11,7 @@ from decimal import Decimal, InvalidOperation
 
 from pyoxigraph import Literal, NamedNode, QueryBoolean, Variable
 
-from tgraph.compute.algebra import GroupRows, ListRows, Query, measured_path
+from tgraph.compute.algebra import ListRows, Query, totalled_path
 from tgraph.compute.printing import (
     GROUP,
     MEASURED,
@@ -35,7 +35,7 @@ Bindings = Mapping[str, Object]
 
 @dataclass(frozen=True, slots=True)
 class EvaluationBounds:
-    """How much of a query's result is read, and for how long."""
+    """The bounds of a query: the largest number of rows read, and the time limit in seconds."""
 
     rows: int = 10_000
     seconds: float = 20.0
@@ -167,8 +167,7 @@ def _read_solutions(
 ) -> Iterator[Solution]:
     results = store.query(print_solutions(pattern, bounds.rows + 1))
     assert isinstance(results, Solutions)
-    is_measured = MEASURED.value in {variable.value for variable in results.variables}
-    value = MEASURED if is_measured else VALUE
+    value = VALUE if totalled_path(query) is None else MEASURED
     solutions = []
     for row in results:
         _check_time(deadline)
@@ -216,14 +215,7 @@ def _object(term: Term | None) -> Object | None:
 
 def _find_conflicts(query: Query, solutions: list[Solution]) -> list[Solution]:
     """Return the solutions of rows that have several values where one is computed with."""
-    is_counted = isinstance(query, GroupRows) and query.path is None
-    if (
-        is_counted
-        or measured_path(query) is None
-        or not any(solution.value is not None for solution in solutions)
-    ):
-        return []
-    if MEASURED.value not in str(pattern_of(query)):
+    if totalled_path(query) is None:
         return []
     values: defaultdict[tuple[NamedNode, Object | None], set[object]] = defaultdict(set)
     for solution in solutions:
