@@ -60,7 +60,8 @@ class DocumentMentions:
 
     @property
     def parts(self) -> tuple[QuestionPart, ...]:
-        """A part of the question for each told document, and one that counts the others."""
+        """One question part for each quoted document, and one part that counts the other
+        documents."""
         told = (
             QuestionPart((place,), label=f"- {one_line(place.title)}: ") for place in self.places
         )

@@ -102,8 +102,8 @@ class Theme:
     telling: tuple[Extract, ...]
 
     def describe(self, quoted: Sequence[Extract], total: int) -> str:
-        """Return what the theme is about, in words of its quoted sentences where these have them,
-        and how many of all documents carry the theme."""
+        """Return the theme's heading: the topic, in words of the quoted sentences where possible,
+        and the number of documents that carry the theme out of ``total``."""
         topic = self._name_topic(quoted)
         titles = [title for title in self.titles if title != topic]
         carried = f"{len(self.documents):,} of {format_count(total, 'document')}"
@@ -347,8 +347,8 @@ def _count_point(text: str, score: float, told: Sequence[Extract]) -> MappedPoin
 def summary_point(
     themes: Sequence[Theme], everything: Sequence[Extract], *, whole: bool
 ) -> MappedPoint:
-    """Return a point that says in a sentence how many documents there are, of how many themes, and
-    what most of them name; asked about a subject, how many documents speak of it."""
+    """Return the first sentence of a summary: the number of documents and themes, and the most
+    frequent names; for a question about a subject, the number of documents on the subject."""
     total = len({extract.evidence.document for extract in everything})
     told = f"{format_count(total, 'document')} on {format_count(len(themes), 'theme')}"
     named = [f"{name} (in {n:,})" for name, n in _common_names(everything, total)] if whole else []

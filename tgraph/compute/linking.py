@@ -125,7 +125,8 @@ class QuestionLinks:
 
     @property
     def content(self) -> Span:
-        """The words that need an account: all but those that only shape the question."""
+        """The positions of content words, which a query must account for; words that only shape
+        the question are left out."""
         free = _free_words()
         return frozenset(at for at, word in enumerate(self.words) if word.lower not in free)
 
@@ -411,7 +412,8 @@ def _names_of(adjective: str) -> frozenset[str]:
 
 
 def unit_factor(unit: str, other: str) -> Decimal | None:
-    """Return how much one of a unit is in another; None for units of different things."""
+    """Return the factor that converts one unit to another; None for units of different
+    dimensions."""
     if unit == other:
         return Decimal(1)
     one, two = _measures().get(unit), _measures().get(other)

@@ -188,7 +188,7 @@ def _without_negations(query: Query) -> Query:
 
 
 class _Names:
-    """Variables that no other part of the pattern has."""
+    """A source of unused variable names for a pattern."""
 
     def __init__(self) -> None:
         self._numbers = count(1)

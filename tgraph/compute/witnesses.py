@@ -24,7 +24,8 @@ Role = Choice["rests", "contradicts", "compared", "searched"]
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """A statement that a result rests on or was compared with, and the row that it is of."""
+    """A statement that a result depends on or was compared with, the role of the statement, and the
+    row that the statement describes."""
 
     statement: Statement
     role: Role
@@ -103,8 +104,8 @@ def _reopening(computed: Computed) -> Iterator[Witness]:
 
 
 def _changes_result(computed: Computed, added: Sequence[Solution]) -> bool:
-    """Return whether a row would change the result if it were in it: in an extreme only where it
-    has a place or contradicts itself."""
+    """Return whether adding a row's solutions changes the result; the result of an extreme changes
+    only if the row wins a place or has contradicting values."""
     query = computed.query
     if not isinstance(query, Extreme):
         return True

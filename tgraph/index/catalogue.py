@@ -53,7 +53,7 @@ _KINDS: Mapping[str, ValueKind] = {
 
 @dataclass(frozen=True, slots=True)
 class KnownValue:
-    """A value of a property, with the number of statements that have it."""
+    """A value of a property, with the number of statements that have the value."""
 
     value: Object
     label: str
@@ -212,7 +212,7 @@ def _count_properties(store: Store, columns: Collection[NamedNode]) -> list[Know
 def _frequent_values(
     store: Store,
 ) -> tuple[dict[NamedNode, list[tuple[Object, int]]], dict[NamedNode, int]]:
-    """Return the most frequent values of each property, and how many it has."""
+    """Return the most frequent values of each property, and the number of distinct values."""
     kept: defaultdict[NamedNode, list[tuple[Object, int]]] = defaultdict(list)
     distinct: defaultdict[NamedNode, int] = defaultdict(int)
     for row in iterate_rows(store, "catalogue/values"):
@@ -240,7 +240,7 @@ def _most_frequent(counts: Sequence[tuple[Term, int]], most: int | None = None) 
 
 @dataclass(frozen=True, slots=True)
 class _CatalogueRow:
-    """A row of a table: where it stands, and what knowledge has of it."""
+    """A table row: the position in a document, and the subjects, columns and types in knowledge."""
 
     document: str
     page: str

@@ -123,8 +123,8 @@ def estimate_reread(
     overrides: Mapping[str, Any] | None = None,
     prices: Prices = (None, None),
 ) -> Estimate:
-    """Estimate ``reread`` costs: of documents that an earlier version read otherwise, all or those
-    at or below the paths, each once, whatever copies it has."""
+    """Return the estimated cost of ``reread``: of all documents that an earlier version read
+    differently, or of those at or below the paths. A document with copies counts once."""
     settings = load_settings(root, overrides)
     counts = _ReadingCounts(settings)
     snapshot = _open_snapshot(root, settings.collection)

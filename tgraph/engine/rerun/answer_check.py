@@ -62,8 +62,8 @@ def check_answer(
 
 
 def read_again(trace: Trace, context: Context) -> Recomputed:
-    """Have the reader read the evidence of the selection once more, each part of the question by
-    itself."""
+    """Return what the reader finds in the evidence of the selection, read again for each part of
+    the question."""
     question, mode = asked_of(trace.question, trace.parameters), mode_named(trace.mode)
     chunks = list(dict.fromkeys(e.chunk for item in trace.selected for e in item.evidence))
     reader = context.reader

@@ -448,7 +448,8 @@ def _settings_with_person(access: Access, settings: Mapping[str, Any] | None) ->
 
 @contextmanager
 def _fitting_remedies(access: Access) -> Iterator[None]:
-    """Take from errors of wrong names, without the right to read, the names that there are."""
+    """Remove the list of existing names from errors about unknown names, for callers without the
+    right to read."""
     try:
         yield
     except UsageError as error:

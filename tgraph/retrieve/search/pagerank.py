@@ -338,7 +338,7 @@ def linked_pages(pages: Mapping[int, float], network: Network) -> dict[int, floa
 
 
 def _list_pages(entity: int, network: Network) -> list[int]:
-    """Return the chunks called after an entity; none if they are so many that they tell nothing."""
+    """Return the chunks whose title is an entity; an empty list beyond ``MOST_PAGES`` chunks."""
     about = network.chunks_about(entity)
     return about if len(about) <= MOST_PAGES else []
 

@@ -92,8 +92,8 @@ def judge_readings(
 def _read_alone(
     inquiry: AnalysedQuestion, best: SentenceReading, reader: Reader, context: Context
 ) -> PassageReading:
-    """Read a sentence under its headings, without what stands around it; of a sentence that answers
-    together with others, return what was read of them together."""
+    """Return the reading of a sentence below its headings, without the surrounding sentences; for a
+    sentence that answers only together with others, the reading of the sentences together."""
     features = best.features
     if features.bridged:
         return PassageReading(features.relevance, (SpanReading(0, 0, features.span),))
