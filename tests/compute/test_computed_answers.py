@@ -129,6 +129,25 @@ def test_a_near_miss_is_refused(pumps: KnowledgeGraph, question: str):
     assert pumps.ask(question, "sparql", history=[]).verdict == "no_evidence"
 
 
+BRIDGES = "bridge,opened,length_m\nNordbro,1911,210\nSørbro,1934,145\nGamlebro,1887,98\n"
+
+
+@pytest.fixture(scope="module")
+def bridges(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeGraph]:
+    corpus = Corpus(tmp_path_factory.mktemp("bridges"))
+    corpus.index({"bridges.csv": BRIDGES})
+    with corpus.open() as graph:
+        yield graph
+
+
+def test_another_quantity_in_the_same_unit_is_not_the_one_asked_for(bridges: KnowledgeGraph):
+    for question in ("Which bridge is the widest?", "Which bridges are wider than 100 m?"):
+        assert bridges.ask(question, "sparql", history=[]).verdict == "no_evidence", question
+    assert ask(bridges, "Which bridge is the longest?").startswith("Nordbro has the greatest")
+    longer = "2 of the 3 bridges in “Bridges” have a length of more than 100 m"
+    assert ask(bridges, "Which bridges are longer than 100 m?").startswith(longer)
+
+
 def test_each_row_is_cited_by_its_characters(pumps: KnowledgeGraph):
     answer = pumps.ask("Which pump is the heaviest?", "sparql", history=[])
     winner, compared = answer.sentences

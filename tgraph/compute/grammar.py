@@ -38,6 +38,7 @@ from tgraph.compute.linking import (
     Span,
     ValueLink,
     measure_of,
+    names_other_quantity,
     unit_factor,
 )
 from tgraph.index.catalogue import Catalogue, KnownClass, KnownProperty
@@ -251,7 +252,7 @@ class _Grammar:
                 continue
             span, score, why = self._measure(own, link.span, link.measures, link.names)
             if score is None:
-                if link.unit:
+                if link.unit and not names_other_quantity(own.name, link.names):
                     score, why = BY_UNIT, f"{own.label} is in {own.unit}"
                 elif is_time:
                     score, why = ASSUMED_PROPERTY, f"{own.label} is a time"
@@ -290,7 +291,8 @@ class _Grammar:
             return span | asked, best.score, f"“{self._text(span)}” names it"
         if names & set(map(stem, own.name.lower().replace("_", " ").split())):
             return asked, EXACT, "the adjective is of it"
-        if measures and measure_of(own.unit) in measures:
+        fits = bool(measures) and measure_of(own.unit) in measures
+        if fits and not names_other_quantity(own.name, names):
             return asked, BY_UNIT, "its unit fits the adjective"
         return asked, None, ""
 

@@ -235,6 +235,15 @@ def _mean_alike(one: str, other: str) -> bool:
     return not groups.get(one, frozenset()).isdisjoint(groups.get(other, frozenset()))
 
 
+def names_other_quantity(name: str, adjective: frozenset[str]) -> bool:
+    """Return whether a property is called after another quantity than an adjective measures: a
+    length, where the width is asked for. ``adjective`` are the stems of words for what is asked."""
+    groups = _groups()
+    named = frozenset().union(*(groups.get(s, frozenset()) for s in _label_stems(name)))
+    asked = frozenset().union(*(groups.get(s, frozenset()) for s in adjective))
+    return bool(adjective and named) and named.isdisjoint(asked)
+
+
 # --- values -----------------------------------------------------------------------------------
 
 
