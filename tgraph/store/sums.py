@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from hashlib import file_digest
 from pathlib import Path
 
@@ -75,8 +76,22 @@ def damaged_own_files(checkpoint: Path, store: Path) -> Iterator[Path]:
             yield checkpoint / name
         elif size > SMALL or _is_shared(file_status, f"{store}{os.sep}{name}"):
             continue
-        elif not _is_whole(checkpoint / name, size, digest):
+        elif digest and not _has_sum(checkpoint / name, file_status, digest):
             yield checkpoint / name
+
+
+def _has_sum(path: Path, file: os.stat_result, digest: str) -> bool:
+    changes = file.st_ino, file.st_size, file.st_mtime_ns, file.st_ctime_ns
+    try:
+        return _read_sum(path, changes) == digest
+    except OSError:
+        return False
+
+
+@lru_cache(maxsize=4096)
+def _read_sum(path: Path, _changes: tuple[int, ...]) -> str:
+    """Return the checksum of a file; a file is read anew when its inode, size or times differ."""
+    return sum_of(path)
 
 
 def _read_status(path: str) -> os.stat_result | None:
