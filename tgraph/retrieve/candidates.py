@@ -24,7 +24,7 @@ FRAME = 24
 """Tokens of the JSON around an item: its id, keys and quotation marks."""
 
 
-UNTITLED_FRAME = 18
+UNTITLED_FRAME = 16
 """The same of an item that is shown without a title."""
 
 
@@ -208,7 +208,7 @@ def chunk_candidates(
 def count_fitting(chunks: Sequence[str], least: int, budget: int, context: Context) -> int:
     """Return how many of the chunks, in order, fit the token budget; at least ``least``."""
     tokens = chunk_tokens(context, chunks)
-    spent = accumulate(FRAME + tokens.get(chunk, 0) for chunk in chunks)
+    spent = accumulate(UNTITLED_FRAME + tokens.get(chunk, 0) for chunk in chunks)
     return max(least, sum(total <= budget for total in spent))
 
 

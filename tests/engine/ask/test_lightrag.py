@@ -114,6 +114,24 @@ def test_what_has_no_room_brings_no_chunks(context):
     assert not [c for c in found.candidates if c.item.kind == "chunk"]
 
 
+def test_what_adds_most_to_a_prompt_stands_first(context):
+    keywords = Keywords(low=("Oslo", "Marie Curie", "Roald Amundsen"))
+    found = retrieve(context, "lightrag-local", keywords).candidates
+    kinds = [c.item.kind for c in found]
+    assert set(kinds[kinds.index("chunk") :]) == {"chunk", "entity"}, "bare names are not last"
+    chunk = found[kinds.index("chunk")]
+    assert Path(chunk.evidence[0].path).name == "curie.md"
+    edges = [c for c in found if c.item.kind == "edge"]
+    quotes = [{(e.chunk, e.start, e.end) for e in edge.evidence} for edge in edges]
+    new = [bool(own - set().union(*quotes[:place])) for place, own in enumerate(quotes)]
+    assert new == sorted(new, reverse=True), "an edge that repeats quotes stands before another"
+    assert not all(new), "no quote is repeated"
+    edge_vectors, question = context.vectors["edge"], context.embed([QUESTION])
+    likeness = dict(edge_vectors.search(question, len(edge_vectors))[0])
+    scores = [(is_new, likeness[edge.item.iri]) for edge, is_new in zip(edges, new, strict=True)]
+    assert scores == sorted(scores, reverse=True)
+
+
 def test_chunks_are_picked_by_weight_from_more_to_fewer():
     groups = [list("abcdef"), list("gh"), list("aijkl")]
     picked, orders = pick_by_weight(groups, 3)
@@ -222,11 +240,19 @@ def test_a_server_that_cannot_be_reached_is_not_passed_over(home):
         graph.ask(QUESTION, "lightrag-local", history=[])
 
 
-def test_what_is_taken_from_descriptions_and_edges_is_cited(home):
-    with opened(home, ScriptedModel()) as graph:
+@pytest.mark.parametrize(
+    ("kind", "caps"),
+    [
+        ("edge", {}),
+        ("summary", {"max_relationship_tokens": 0, "chunk_top_k": 0}),  # entities
+    ],
+)
+def test_what_is_taken_from_descriptions_and_edges_is_cited(home, kind, caps):
+    settings = {f"lightrag_search.{name}": cap for name, cap in caps.items()}
+    with opened(home, ScriptedModel(), settings=settings) as graph:
         answer = graph.ask(QUESTION, "lightrag-local", history=[])
     kinds = {citation.kind for sentence in answer.sentences for citation in sentence.citations}
-    assert "summary" in kinds  # entities
+    assert kind in kinds
     for sentence in answer.sentences:
         assert sentence.citations
         for c in sentence.citations:

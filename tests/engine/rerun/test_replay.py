@@ -92,7 +92,7 @@ def test_a_session_of_any_mode_replays_to_the_same_hash_without_a_call(graph, wa
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["graph", "local", "auto"])
+@pytest.mark.parametrize("mode", ["graph", "local", "lightrag-mix", "auto"])
 def test_a_session_with_reasons_in_the_first_wording_replays(graph, mode, monkeypatch):
     with monkeypatch.context() as earlier:
         earlier.setattr(SessionRecord.__init__, "__defaults__", (FIRST_WORDING,))

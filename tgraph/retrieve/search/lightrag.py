@@ -8,7 +8,7 @@ separately, and every retrieved item keeps its evidence."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, chain, zip_longest
 from operator import attrgetter
@@ -40,7 +40,7 @@ from tgraph.retrieve.orders import (
     list_hit_iris,
     unlike_order,
 )
-from tgraph.retrieve.reasons import explain
+from tgraph.retrieve.reasons import THIRD_WORDING, explain
 from tgraph.retrieve.search.vector import fill_room, likeness_candidates, nearest_chunks
 from tgraph.retrieve.subgraph import edges_of, ends, weights_of
 
@@ -167,6 +167,9 @@ of them are LightRAG's (1.5.7, ``kg_chunk_pick_method``)."""
 
 PICK = "related-chunk-number"
 
+NAMED = 0.1
+"""What the match of an entity that a chunk names counts for, beside the chunk's own cosine."""
+
 
 def pick_by_vector(
     groups: ItemGroups, each: int, question: NDArray[float32], context: Context
@@ -276,6 +279,8 @@ class LightRetriever:
         legs = [self._build_leg(level, question, context) for level in self._levels]
         matches = in_turn([leg.matches for leg in legs], lambda match: match.entity)
         edges = in_turn([leg.edges for leg in legs], lambda edge: edge.iri)
+        if context.wording >= THIRD_WORDING:
+            edges = _sort_edges(edges, question, context)
         edge_limit = context.limits.max_subgraph_size
         gathered = _KeywordCandidates(
             matches, edges[:edge_limit], question, self._settings, context, self._room
@@ -323,6 +328,24 @@ class LightRetriever:
 def count_chunks(settings: LightragSearchSettings) -> int:
     """Return how many chunks are retrieved in any case."""
     return USUAL_CHUNKS if settings.chunk_top_k is None else settings.chunk_top_k
+
+
+def _sort_edges(
+    edges: Sequence[FoundEdge], question: Question, context: Context
+) -> list[FoundEdge]:
+    """Sort edges by similarity to the question; edges without a vector come last."""
+    likeness = _compare_items("edge", [edge.iri for edge in edges], question, context)
+    return sorted(edges, key=lambda edge: -likeness.get(edge.iri, -1.0))
+
+
+def _compare_items(
+    kind: str, iris: Sequence[str], question: Question, context: Context
+) -> dict[str, float]:
+    """Return the cosine similarity of each item of a kind to the question."""
+    if not iris:
+        return {}
+    vector = context.embed([in_conversation(question)])
+    return dict(context.vectors[kind].search(vector, len(iris), iris)[0])
 
 
 def local_leg(keywords: Sequence[str], settings: LightragSearchSettings, context: Context) -> Leg:
@@ -397,10 +420,14 @@ class _KeywordCandidates:
     def candidates(self, near: Sequence[Candidate]) -> list[Candidate]:
         """Return entities, edges and chunks as candidates.
 
-        Three groups of chunks take turns: chunks near the question, chunks naming the entities,
-        chunks stating the edges. Only entities and edges within the token budgets contribute
-        chunks."""
+        Chunks are those near the question, those naming the entities and those stating the edges;
+        only entities and edges within the token budgets contribute chunks. What adds least to a
+        prompt comes last: an edge whose quotes earlier edges have, after other edges; an entity
+        with a name and nothing else, after the chunks."""
         entities, edges = self._entity_candidates(), self._edge_candidates()
+        ranks_by_use = self.context.wording >= THIRD_WORDING
+        if ranks_by_use:
+            edges = _put_repeats_last(edges)
         budget = self.settings
         budgeted_entities = fit_budget(entities, budget.max_entity_tokens)
         chunks_by_entity = chunks_naming(self.context, [c.item.iri for c in budgeted_entities])
@@ -413,6 +440,8 @@ class _KeywordCandidates:
             known = {chunk.item.iri for chunk in chunks}
             others = fill_room(in_conversation(self.question), self.room, self.context)
             chunks += [chunk for chunk in others if chunk.item.iri not in known]
+        if ranks_by_use and budget.chunk_pick == "vector":
+            chunks = self._sort_chunks(chunks, chunks_by_entity)
         order = [c.item.iri for c in chunks]
         limit = count_chunks(budget)
         if self.room:
@@ -428,7 +457,32 @@ class _KeywordCandidates:
                 "edge", "max-relationship-tokens", budget.max_relationship_tokens, edges, kept_edges
             ),
         ]
-        return [*entities, *edges, *chunks[:limit]]
+        bare = {c.item.iri for c in entities if ranks_by_use and self._is_bare(c.item.iri)}
+        return [
+            *(entity for entity in entities if entity.item.iri not in bare),
+            *edges,
+            *chunks[:limit],
+            *(entity for entity in entities if entity.item.iri in bare),
+        ]
+
+    def _is_bare(self, entity: str) -> bool:
+        """Whether nothing but a name and a type is known of the entity itself."""
+        known = self._known[entity]
+        return not known.description and not known.claimed
+
+    def _sort_chunks(
+        self, chunks: Sequence[Candidate], chunks_by_entity: Mapping[str, Collection[str]]
+    ) -> list[Candidate]:
+        """Sort chunks by similarity to the question, and by the best match among the entities that
+        a chunk names."""
+        iris = [chunk.item.iri for chunk in chunks]
+        scores = _compare_items("chunk", iris, self.question, self.context)
+        named: dict[str, float] = {}
+        for match in self.matches:
+            for chunk in chunks_by_entity.get(match.entity, ()):
+                named[chunk] = max(named.get(chunk, 0.0), match.score)
+        worth = {iri: scores.get(iri, -1.0) + NAMED * named.get(iri, 0.0) for iri in iris}
+        return sorted(chunks, key=lambda chunk: -round(worth[chunk.item.iri], 6))
 
     def _entity_candidates(self) -> list[Candidate]:
         limit = self.context.limits.evidence_limit
@@ -471,6 +525,18 @@ class _KeywordCandidates:
             for c in picked
         )
         return chunk_candidates(context, chunk_rows)
+
+
+def _put_repeats_last(edges: Sequence[Candidate]) -> list[Candidate]:
+    """Return edges with a quote that no earlier edge has, then the other edges."""
+    quoted: set[tuple[str, int, int]] = set()
+    new: list[Candidate] = []
+    repeated: list[Candidate] = []
+    for edge in edges:
+        places = {(place.chunk, place.start, place.end) for place in edge.evidence}
+        (new if places - quoted else repeated).append(edge)
+        quoted |= places
+    return [*new, *repeated]
 
 
 def _over_budget(
