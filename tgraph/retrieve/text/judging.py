@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from tgraph.model import Judgement, RivalAnswer
+from tgraph.model import Judgement
 from tgraph.models.reader import Passage, PassageReading, Reader, SpanReading
 from tgraph.resources import load_weights
 from tgraph.retrieve.base import Context
 from tgraph.retrieve.reasons import THIRD_WORDING
 from tgraph.retrieve.text.page_sentences import read_place_text
 from tgraph.retrieve.text.question_analysis import AnalysedQuestion
-from tgraph.retrieve.text.rival_answers import find_rival
+from tgraph.retrieve.text.rival_answers import find_rivals
 from tgraph.retrieve.text.sentence_readings import (
     SentenceReading,
     bound_logit,
@@ -151,9 +151,8 @@ def _judge_short_answer(
     if not judgement.answer:
         return judgement
     in_order = sorted(readings, key=lambda each: (-each.likelihood, each is not best))
-    rival = find_rival(inquiry, in_order)
     return replace(
         judgement,
         short_confidence=short_answer_features(inquiry, in_order, alone).probability,
-        rival=RivalAnswer(rival.answer, rival.evidence) if rival else None,
+        rivals=find_rivals(inquiry, in_order),
     )
