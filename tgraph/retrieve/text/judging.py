@@ -39,14 +39,16 @@ class AnswerableFeatures(NamedTuple):
 
     ``ranked`` is the highest ranking score, ``relevance`` the sum of the logits that the best
     answer's passage and its sentence alone answer, ``unnamed`` the share of the question's names
-    that all passages lack, ``misfit`` 1 for an answer of another kind than asked for, and ``marks``
-    the share of the marks of code, paths and links in the passages, from 0 to 1."""
+    that all passages lack, ``misfit`` 1 for an answer of another kind than asked for, ``marks`` the
+    share of the marks of code, paths and links in the passages, from 0 to 1, and ``unstated`` 1 for
+    a row of a table that has no word of what is asked for."""
 
     ranked: float
     relevance: float
     unnamed: float
     misfit: float
     marks: float
+    unstated: float = 0.0
 
     @property
     def probability(self) -> float:
@@ -136,6 +138,7 @@ def answerable_features(
         unnamed=len(unnamed) / (len(inquiry.names) or 1),
         misfit=float(bool(best.answer) and not inquiry.sought.fits_answer(best.answer, known)),
         marks=min(marks, _MOST_MARKS) / _MOST_MARKS,
+        unstated=float(best.lacks_asked),
     )
 
 
