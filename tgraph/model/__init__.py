@@ -71,6 +71,6 @@ from tgraph.model.retrieval import QuestionPart as QuestionPart
 from tgraph.model.retrieval import RankedOrder as RankedOrder
 from tgraph.model.retrieval import Rejected as Rejected
 from tgraph.model.retrieval import Retrieval as Retrieval
-from tgraph.model.retrieval import RivalAnswer as RivalAnswer
+from tgraph.model.retrieval import RivalAnswers as RivalAnswers
 from tgraph.model.retrieval import Selected as Selected
 from tgraph.model.retrieval import Selection as Selection

@@ -48,12 +48,18 @@ class EntityMatch:
 
 
 @dataclass(frozen=True, slots=True)
-class RivalAnswer:
-    """A short answer of another document, as likely as the best, that says otherwise; ``place`` is
-    where the answer stands."""
+class RivalAnswers:
+    """Short answers of two documents to one question, where the one is about as likely as the
+    other, each with the place where it stands.
+
+    ``is_exact`` tells numbers, measures and dates, of which one at most is right; two names may
+    both be."""
 
     answer: str
     place: Evidence
+    other_answer: str
+    other_place: Evidence
+    is_exact: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +70,8 @@ class Judgement:
     few words and ``place`` where it stands; there are none where nothing was read. ``missing`` are
     the words of the question that nothing has that was read. ``confidence`` is None where an answer
     was found without a reader. ``short_confidence`` is the probability that ``answer`` is right,
-    None where nobody judged that. ``rival`` is an answer of another document that differs.
+    None where nobody judged that. ``rivals`` are answers of two documents that differ, at most one
+    pair for each part of the question.
     """
 
     confidence: float | None
@@ -72,7 +79,7 @@ class Judgement:
     place: Evidence | None = None
     missing: tuple[str, ...] = ()
     short_confidence: float | None = None
-    rival: RivalAnswer | None = None
+    rivals: tuple[RivalAnswers, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

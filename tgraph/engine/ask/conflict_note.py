@@ -1,23 +1,29 @@
-"""The note on documents that answer a question differently."""
+"""Notes on documents that answer a question differently."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from tgraph.index.sources import read_document_dates
 from tgraph.ingest.document_dates import parse_date_span
-from tgraph.model import Evidence, Judgement, Note
+from tgraph.model import Evidence, Judgement, Note, RivalAnswers
 from tgraph.rendering import collapse_whitespace
 from tgraph.retrieve.base import Context
 
 
-def describe_conflict(judgement: Judgement | None, context: Context) -> Note | None:
-    """Return a note with both answers, their documents and dates, and which document is later or
-    has more authority; None where no passage of equal standing answers otherwise."""
-    if judgement is None or judgement.rival is None or judgement.place is None:
-        return None
-    first, second = judgement.place, judgement.rival.place
+def describe_conflicts(judgement: Judgement | None, context: Context) -> Iterator[Note]:
+    """Yield a note for each pair of rival answers: both with their documents and dates, and which
+    document is later or has more authority."""
+    for rivals in judgement.rivals if judgement is not None else ():
+        yield _describe_rivals(rivals, context)
+
+
+def _describe_rivals(rivals: RivalAnswers, context: Context) -> Note:
+    first, second = rivals.place, rivals.other_place
+    begins = "The documents disagree" if rivals.is_exact else "The documents answer differently"
     text = (
-        f"The documents disagree: {_describe_answer(judgement.answer, first, context)},"
-        f" {_describe_answer(judgement.rival.answer, second, context)}."
+        f"{begins}: {_describe_answer(rivals.answer, first, context)},"
+        f" {_describe_answer(rivals.other_answer, second, context)}."
     )
     return Note(f"{text}{_compare_standing(first, second, context)}", (), (first, second))
 

@@ -20,7 +20,7 @@ from tgraph.answer.computed import ComputedSynthesiser
 from tgraph.answer.quotes import find_answering_part, shorten_sentence
 from tgraph.answer.rows import shown_lines
 from tgraph.engine.ask.bearer_note import OTHER_BEARER, NamedBearers
-from tgraph.engine.ask.conflict_note import describe_conflict
+from tgraph.engine.ask.conflict_note import describe_conflicts
 from tgraph.engine.ask.methods import Chosen, Method
 from tgraph.engine.ask.verdict import (
     introduce_passages,
@@ -270,9 +270,9 @@ class QuestionRun:
         missing = (Note(f"Nothing found on: {words}.", (), ()) for words in notes.missing)
         least = self._context.settings.answer.least_confidence
         doubts = tuple(_disagreement_notes(selection, sentences, least, self._context))
-        conflict = self._describe_conflict(selection, sentences)
+        conflicts = self._describe_conflicts(selection, sentences)
         answer_notes = (
-            *((conflict,) if conflict else ()),
+            *conflicts,
             *self._question_notes(question, sentences),
             *notes_on(self._context, sentences),
             *missing,
@@ -281,7 +281,7 @@ class QuestionRun:
             *(_nearest_note(place, question, self._context) for place in notes.nearest),
             *doubts,
         )
-        judged = self._judge_answer(selection, sentences, disputed=bool(doubts or conflict))
+        judged = self._judge_answer(selection, sentences, disputed=bool(doubts or conflicts))
         record.answer(step, text, sentences, notes.dropped, answer_notes, judged)
         record.finish("completed" if sentences else "no-evidence")
         return Answer(
@@ -313,13 +313,13 @@ class QuestionRun:
         analysed = analyse_question(question.text, count_frequencies(self._context))
         return shorten_sentence(sentence, answer, analysed, longest)
 
-    def _describe_conflict(
+    def _describe_conflicts(
         self, selection: Selection, sentences: Sequence[Sentence]
-    ) -> Note | None:
-        """Return a note where two documents answer differently; a model tells that itself."""
+    ) -> tuple[Note, ...]:
+        """Return notes where two documents answer differently; a model tells that itself."""
         if not sentences or not self._judges_quotes:
-            return None
-        return describe_conflict(selection.judgement, self._context)
+            return ()
+        return tuple(describe_conflicts(selection.judgement, self._context))
 
     @property
     def _is_quoting(self) -> bool:

@@ -167,9 +167,15 @@ class Stepwise(MethodAround):
                 )
             if places:
                 parts.append(QuestionPart(places))
-                sure = reading.judgement.short_confidence if reading.judgement and short else None
+                judged = reading.judgement if short else None
                 answers.append(
-                    Judgement(reading.confidence, short, places[0], short_confidence=sure)
+                    Judgement(
+                        reading.confidence,
+                        short,
+                        places[0],
+                        short_confidence=judged.short_confidence if judged else None,
+                        rivals=judged.rivals if judged else (),
+                    )
                 )
             else:
                 parts.append(QuestionPart((), step.phrase, reading.sentences[:1]))
@@ -330,6 +336,7 @@ def _combine_judgements(answers: Sequence[Judgement]) -> Judgement:
         short if all(answer.answer for answer in answers) else "",
         answers[0].place,
         short_confidence=_of_all([answer.short_confidence for answer in answers]),
+        rivals=tuple(pair for answer in answers for pair in answer.rivals),
     )
 
 

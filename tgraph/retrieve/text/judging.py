@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from tgraph.model import Judgement, RivalAnswer
+from tgraph.model import Judgement
 from tgraph.models.reader import Passage, PassageReading, Reader, SpanReading
 from tgraph.resources import load_weights
 from tgraph.retrieve.base import Context
 from tgraph.retrieve.reasons import THIRD_WORDING
 from tgraph.retrieve.text.page_sentences import read_place_text
 from tgraph.retrieve.text.question_analysis import AnalysedQuestion
-from tgraph.retrieve.text.rival_answers import find_rival
+from tgraph.retrieve.text.rival_answers import find_rivals
 from tgraph.retrieve.text.sentence_readings import (
     SentenceReading,
     bound_logit,
@@ -39,14 +39,16 @@ class AnswerableFeatures(NamedTuple):
 
     ``ranked`` is the highest ranking score, ``relevance`` the sum of the logits that the best
     answer's passage and its sentence alone answer, ``unnamed`` the share of the question's names
-    that all passages lack, ``misfit`` 1 for an answer of another kind than asked for, and ``marks``
-    the share of the marks of code, paths and links in the passages, from 0 to 1."""
+    that all passages lack, ``misfit`` 1 for an answer of another kind than asked for, ``marks`` the
+    share of the marks of code, paths and links in the passages, from 0 to 1, and ``unstated`` 1 for
+    a row of a table that has no word of what is asked for."""
 
     ranked: float
     relevance: float
     unnamed: float
     misfit: float
     marks: float
+    unstated: float = 0.0
 
     @property
     def probability(self) -> float:
@@ -136,6 +138,7 @@ def answerable_features(
         unnamed=len(unnamed) / (len(inquiry.names) or 1),
         misfit=float(bool(best.answer) and not inquiry.sought.fits_answer(best.answer, known)),
         marks=min(marks, _MOST_MARKS) / _MOST_MARKS,
+        unstated=float(best.lacks_asked),
     )
 
 
@@ -151,9 +154,8 @@ def _judge_short_answer(
     if not judgement.answer:
         return judgement
     in_order = sorted(readings, key=lambda each: (-each.likelihood, each is not best))
-    rival = find_rival(inquiry, in_order)
     return replace(
         judgement,
         short_confidence=short_answer_features(inquiry, in_order, alone).probability,
-        rival=RivalAnswer(rival.answer, rival.evidence) if rival else None,
+        rivals=find_rivals(inquiry, in_order),
     )

@@ -25,7 +25,7 @@ from tgraph.retrieve.text.question_analysis import (
     rate_match,
     roots_of,
 )
-from tgraph.retrieve.text.row_answers import answer_of_row
+from tgraph.retrieve.text.row_answers import answer_of_row, lacks_asked
 from tgraph.retrieve.text.sentence_ranking import SentencePlace, place_of
 from tgraph.retrieve.text.sentence_readings import (
     Features,
@@ -302,14 +302,16 @@ def readings_of(
 def _read_asked_cell(
     inquiry: AnalysedQuestion, reading: SentenceReading, context: Context
 ) -> SentenceReading:
-    """Return the reading of a table's row with the cell that the question asks for."""
+    """Return the reading of a table's row with the cell that the question asks for, and whether the
+    row lacks what is asked for."""
     page = page_sentences(reading.evidence, context)
     over = page.find_overlapping(reading.evidence.start, reading.evidence.end)
     if len(over) != 1 or context.wording < THIRD_WORDING:
         return reading
     row = page.segments[page[over[0]].segment]
-    answer = answer_of_row(inquiry, row, reading.evidence.title, reading.answer)
-    return replace(reading, answer=answer)
+    title = reading.evidence.title
+    answer = answer_of_row(inquiry, row, title, reading.answer)
+    return replace(reading, answer=answer, lacks_asked=lacks_asked(inquiry, row, title))
 
 
 def _apply_authorities(

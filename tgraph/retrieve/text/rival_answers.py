@@ -1,18 +1,21 @@
-"""Rival answers: passages of another document that answer as well, with another number or date."""
+"""Rival answers: passages of another document that answer as well, and otherwise."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
+from tgraph.model import RivalAnswers
 from tgraph.resources import word_list
-from tgraph.retrieve.text.answer_type import MEASURES
+from tgraph.retrieve.text.answer_type import MEASURES, new_names
 from tgraph.retrieve.text.lexical import words
 from tgraph.retrieve.text.question_analysis import AnalysedQuestion
 from tgraph.retrieve.text.sentence_readings import SentenceReading
 
 _EXACT = frozenset({"number", "time", *MEASURES})
-_DIGITS = re.compile(r"\d[\d,.]*")
+_UNNAMED = frozenset({"reason", "fate", ""})
+"""What is asked for by questions to which no name is the answer."""
+_DIGITS = re.compile(r"\d(?:[\d,.:]*\d)?")
 _YEAR = re.compile(r"\b\d{4}\b")
 _NUMBER_WORDS = frozenset(word_list("questions", "numbers"))
 _LEAST_SHARE = 0.5
@@ -21,32 +24,59 @@ _MOST_MISSING = 0.05
 """How much more of the question's words a rival's passage may lack."""
 
 
-def find_rival(
+def find_rivals(
     inquiry: AnalysedQuestion, readings: Sequence[SentenceReading]
-) -> SentenceReading | None:
-    """Return the likeliest reading of another document whose number, measure or date differs from
-    the answer of the first reading; None where the question asks for something else.
+) -> tuple[RivalAnswers, ...]:
+    """Return the answer of the first reading with that of the likeliest reading of another document
+    that differs; nothing where none does.
 
     ``readings`` come likeliest first. A rival is nearly as likely, and its passage has the words of
-    the question just as much; a year is no rival of a day."""
+    the question just as much."""
     best, *others = readings
-    values = _read_values(best.answer)
-    if inquiry.sought.kind not in _EXACT or not values:
-        return None
     for reading in others:
-        own_values = _read_values(reading.answer)
         if (
             reading.evidence.document != best.evidence.document
-            and own_values.isdisjoint(values)
-            and bool(own_values)
-            and bool(_YEAR.search(reading.answer)) == bool(_YEAR.search(best.answer))
             and reading.probability >= _LEAST_SHARE * best.probability
             and reading.features.missing <= best.features.missing + _MOST_MISSING
         ):
-            return reading
-    return None
+            one, other = best.answer, reading.answer
+            is_exact = _are_other_values(inquiry, one, other)
+            if is_exact or _are_other_names(inquiry, one, other):
+                pair = RivalAnswers(one, best.evidence, other, reading.evidence, is_exact)
+                return (pair,)
+    return ()
+
+
+def _are_other_values(inquiry: AnalysedQuestion, one: str, other: str) -> bool:
+    """Return whether two answers are different numbers, measures or dates; a year is no other value
+    than a day.
+
+    Where the question doesn't say that it asks for such, both answers are of the same unit."""
+    values, other_values = _read_values(one), _read_values(other)
+    if not values or not other_values or not values.isdisjoint(other_values):
+        return False
+    if inquiry.sought.kind not in _EXACT and _read_unit(one) != _read_unit(other):
+        return False
+    return bool(_YEAR.search(one)) == bool(_YEAR.search(other))
+
+
+def _are_other_names(inquiry: AnalysedQuestion, one: str, other: str) -> bool:
+    """Return whether a name is asked for and two answers are names without a word in common, or
+    both describe who it is without a name."""
+    if inquiry.sought.kind in _EXACT | _UNNAMED:
+        return False
+    known = inquiry.lexicon.term_set(inquiry.text)
+    terms, other_terms = (inquiry.lexicon.term_set(answer) - known for answer in (one, other))
+    if not terms or not other_terms or not terms.isdisjoint(other_terms):
+        return False
+    return bool(new_names(one, known)) == bool(new_names(other, known))
 
 
 def _read_values(answer: str) -> frozenset[str]:
-    digits = {match.replace(",", "").rstrip(".") for match in _DIGITS.findall(answer)}
+    digits = {match.replace(",", "") for match in _DIGITS.findall(answer)}
     return frozenset(digits | _NUMBER_WORDS.intersection(words(answer)))
+
+
+def _read_unit(answer: str) -> tuple[str, ...]:
+    """Return the words of an answer beside its number."""
+    return tuple(w for w in words(_DIGITS.sub(" ", answer)) if w not in _NUMBER_WORDS)

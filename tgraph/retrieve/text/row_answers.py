@@ -7,7 +7,20 @@ from dataclasses import dataclass
 
 from tgraph.extract.table_facts import class_of_title
 from tgraph.model import Segment
+from tgraph.resources import load_tables, word_set
+from tgraph.retrieve.text.lexical import words
 from tgraph.retrieve.text.question_analysis import AnalysedQuestion, rate_match, roots_of
+
+_SCALES = load_tables("comparisons")["greater"] | load_tables("comparisons")["smaller"]
+_TIMES = word_set("computing", "earliest") | word_set("computing", "latest")
+_EXTREMES = (
+    frozenset(word for word in _SCALES.keys() | _TIMES if word.endswith("est"))
+    | word_set("computing", "greatest")
+    | word_set("computing", "least")
+)
+"""Words that ask for the one of several rows that has the most or the least of something."""
+_UNNAMED_COLUMNS = frozenset({"person", "time", "place"})
+"""What may be asked for without a word for it: "Who", "When", "Where"."""
 
 
 def answer_of_row(inquiry: AnalysedQuestion, row: Segment, title: str, answer: str) -> str:
@@ -24,6 +37,24 @@ def answer_of_row(inquiry: AnalysedQuestion, row: Segment, title: str, answer: s
         row.text[slice(*value)] for key, value in row.pairs if row.text[key[0] : value[1]] == answer
     )
     return cells.find_asked() or cells.find_name(kind) or next(named, answer)
+
+
+def lacks_asked(inquiry: AnalysedQuestion, row: Segment, title: str) -> bool:
+    """Return whether a row of a table under a title doesn't state what is asked for: the most or the
+    least of the rows, or a property or a number of things, of which the row has no word.
+
+    That a row is the highest follows from all rows; one row says it only where it has that word."""
+    if row.row is None or row.row.role != "data":
+        return False
+    text = " ".join((row.text, row.row.subject, title, *row.headings))
+    if not _EXTREMES.intersection(words(inquiry.text)) <= frozenset(words(text)):
+        return True
+    if inquiry.sought.kind in _UNNAMED_COLUMNS:
+        return False
+    stated = inquiry.lexicon.term_set(text)
+    roots = roots_of(stated)
+    asked = (inquiry.sought.focus or frozenset(inquiry.weights)) - inquiry.names
+    return bool(asked) and not any(rate_match(term, stated, roots) for term in asked)
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,8 @@ class SentenceReading:
     """A sentence reading: features, likeliest answer, absent question terms.
 
     ``lacking`` holds question terms absent from the passage; ``authority`` is the document
-    authority; ``passage`` is the text read, below a line of headings."""
+    authority; ``passage`` is the text read, below a line of headings; ``lacks_asked`` is true for
+    rows of tables that have no word of what is asked for."""
 
     evidence: Evidence
     features: Features
@@ -50,6 +51,7 @@ class SentenceReading:
     lacking: tuple[str, ...]
     authority: float = 1.0
     passage: str = ""
+    lacks_asked: bool = False
 
     @property
     def passage_body(self) -> str:
