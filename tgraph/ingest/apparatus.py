@@ -88,7 +88,7 @@ _CONTENTS = re.compile(
 )
 # A section's name between what leads up and what says of which part it is: "(up) References for § 5".
 _BEFORE_NAME = re.compile(r"^\W*\([^()]{1,20}\) ")
-_NAMED_FOR = re.compile(r" (?:for|to|of|in|cited in) (?:§|[Cc]hapter|[Ss]ection|[Pp]art|this).*$")
+_NAMED_FOR = re.compile(r" (?:for|to|of|in) (?:§|[Cc]hapter|[Ss]ection|[Pp]art|this).*$")
 _LICENCE = re.compile(
     r"(?i)permission is hereby granted|without (?:any )?warrant(?:y|ies)|redistribution and use in"
     r"|all rights reserved|licensed under the (?:terms|apache|mit|bsd|gnu|creative)"
