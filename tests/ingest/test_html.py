@@ -323,6 +323,6 @@ def test_a_heading_that_is_a_button_opens_its_section():
     <div><p>She measures reeds.</p></div></li></ul>
     <h3>Rushes <button>Copy the link</button></h3><p>They grow.</p></main>"""
     assert text_of(page) == (
-        "# Speakers\n\nThree people speak at the meeting of this year.\n\n#### Ann Reed (Botany)\n\n"
-        "She measures reeds.\n\n### Rushes\n\nThey grow."
+        "# Speakers\n\nThree people speak at the meeting of this year.\n\n#### Ann Reed (Botany)"
+        "\n\nShe measures reeds.\n\n### Rushes\n\nThey grow."
     )

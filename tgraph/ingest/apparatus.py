@@ -86,7 +86,7 @@ _BESIDE, _LONGEST_LINE = 3, 90
 _CONTENTS = re.compile(
     r"(?<![.·…])(?<![.·…] )(?:(?:\. ?){4,}+|(?:· ?){4,}+|(?:… ?){2,}+)[\divxlc]{1,6}$"
 )
-# A section's name between what leads up and what says of which part it is: "(up) References for § 5".
+# What may stand around a section's name: "(up) References for § 5".
 _BEFORE_NAME = re.compile(r"^\W*\([^()]{1,20}\) ")
 _NAMED_FOR = re.compile(r" (?:for|to|of|in) (?:§|[Cc]hapter|[Ss]ection|[Pp]art|this).*$")
 _LICENCE = re.compile(

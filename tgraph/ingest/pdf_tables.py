@@ -61,9 +61,9 @@ def add_table(
             builder.add_paragraph(" ".join(filter(None, row)))
         return OpenTable((), grid.edges), joined
     if _are_numbered_notes(rows):
-        for number, text in rows:
-            builder.add_note(number, text)
-        return OpenTable((), grid.edges), joined + sum(len(number) for number, _ in rows)
+        for label, text in rows:
+            builder.add_note(label, text)
+        return OpenTable((), grid.edges), joined + sum(len(label) for label, _ in rows)
     table = builder.open_table()
     has_head = _has_head(grid, rows)
     head = tuple(rows[0]) if has_head else ()
