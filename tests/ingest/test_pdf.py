@@ -662,3 +662,16 @@ def test_footnotes_beside_their_numbers_are_no_table() -> None:
     body = Text(60, 700, "Reeds are counted in every year. They grow.")
     kinds = [block.kind for block in read(PdfPage([body, *notes])).pages[0].blocks]
     assert kinds == ["prose", *["note"] * 4]
+
+
+def test_an_item_that_goes_on_to_the_left_of_its_text_is_whole() -> None:
+    drawn = [
+        Text(60, 700, "The reeds of the river are counted by these persons:"),
+        Text(78, 670, "- There are undoubtedly a few members of the Reed"),
+        Text(60, 640, "club, and a slightly larger number of guests."),
+    ]
+    found = quotes(read(PdfPage(drawn)).pages[0])
+    assert found[1] == (
+        "There are undoubtedly a few members of the Reed club, and a slightly larger number of"
+        " guests."
+    )

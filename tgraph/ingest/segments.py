@@ -32,7 +32,8 @@ def segments(text: str, media_type: str, blocks: Sequence[Block] = ()) -> tuple[
     structure. Equal arguments always give equal segments; any text gives some segments, in time
     that grows with its length."""
     if blocks:
-        return split_long_cells(read_rows(block_segments(text, blocks)))
+        whole = join_broken_paragraphs(block_segments(text, blocks))
+        return split_long_cells(read_rows(whole))
     if media_type == MARKDOWN:
         return read_rows(read_page(text).segments)
     marked = media_type == "text/plain"
