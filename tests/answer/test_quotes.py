@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.examples import examples
-from tgraph.answer.quotes import find_answering_part, shorten_sentence
+from tgraph.answer.quotes import find_answering_part, label_fragment, shorten_sentence
 from tgraph.model import Citation, SegmentKind, Sentence
+from tgraph.model.answers import join_sentences
 from tgraph.retrieve.text.lexical import Frequencies
 from tgraph.retrieve.text.question_analysis import AnalysedQuestion, analyse_question
 
@@ -106,3 +107,12 @@ def test_addresses_of_links_count_nothing_and_links_are_shown_whole():
     assert cut.text.count("[") == cut.text.count("]") == cut.text.count(address)
     [cited] = cut.citations
     assert text[cited.start - 40 : cited.end - 40] == cited.quote == cut.text
+
+
+def test_a_quote_that_is_no_sentence_stands_below_its_heading():
+    headings = ("Hotels", "Reed House")
+    price = label_fragment(quoting("Price: $259 a night"), headings)
+    assert join_sentences([price]) == "Reed House: Price: $259 a night"
+    for whole in (quoting("A night costs $259."), quoting("Rooms of Reed House")):
+        assert label_fragment(whole, headings).label == ""
+    assert label_fragment(quoting("Room: 1; Price: $259", "row"), headings).label == ""

@@ -315,3 +315,14 @@ def test_pages_made_to_cost_time_are_read_soon(markup: str):
     started = time.process_time()
     text_of(f"<table>{markup}" if markup.startswith("<tr>") else markup)
     assert time.process_time() - started < 10
+
+
+def test_a_heading_that_is_a_button_opens_its_section():
+    page = """<main><h1>Speakers</h1><p>Three people speak at the meeting of this year.</p>
+    <ul><li><h4><button aria-expanded="false"><span>Ann Reed (Botany)</span></button></h4>
+    <div><p>She measures reeds.</p></div></li></ul>
+    <h3>Rushes <button>Copy the link</button></h3><p>They grow.</p></main>"""
+    assert text_of(page) == (
+        "# Speakers\n\nThree people speak at the meeting of this year.\n\n#### Ann Reed (Botany)"
+        "\n\nShe measures reeds.\n\n### Rushes\n\nThey grow."
+    )

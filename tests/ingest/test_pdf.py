@@ -623,3 +623,55 @@ def test_a_damaged_pdf_is_read_or_refused() -> None:
         except IngestError:
             continue
         assert document.report is not None
+
+
+def test_numbers_of_lines_in_the_margin_are_no_part_of_the_text() -> None:
+    bill = [
+        "SECTION 1. REEDS.",
+        "The council of the town shall have the reeds",
+        "counted by persons who are members of the Reed",
+        "Club, and shall have the sum told to the inhab-",
+        "itants of the town before the end of the year in",
+        "which the reeds were counted.",
+    ]
+    drawn = [
+        Text(*place)
+        for k, text in enumerate(bill, 1)
+        for place in ((60, 700 - 26 * k, str(k)), (90, 700 - 26 * k, text))
+    ]
+    document = read(PdfPage(drawn))
+    assert quotes(document.pages[0])[-1] == " ".join(bill[1:4])[:-1] + " ".join(bill[4:])
+    assert losses(document)["line number"] == 6
+    ranks = [
+        Text(x, 700 - 20 * k, text)
+        for k, name in enumerate(("Reed", "Rush", "Sedge", "Iris", "Cane", "Moss"), 1)
+        for x, text in ((60, str(k)), (90, name), (200, f"{k}0 cm"))
+    ]
+    assert "line number" not in losses(read(PdfPage(ranks)))
+
+
+def test_footnotes_beside_their_numbers_are_no_table() -> None:
+    notes = [
+        Text(x, 200 - 30 * k, text, 8)
+        for k in range(1, 5)
+        for x, text in (
+            (60, str(k)),
+            (80, f"The reeds of bank {k} were counted by the members of the club in May."),
+        )
+    ]
+    body = Text(60, 700, "Reeds are counted in every year. They grow.")
+    kinds = [block.kind for block in read(PdfPage([body, *notes])).pages[0].blocks]
+    assert kinds == ["prose", *["note"] * 4]
+
+
+def test_an_item_that_goes_on_to_the_left_of_its_text_is_whole() -> None:
+    drawn = [
+        Text(60, 700, "The reeds of the river are counted by these persons:"),
+        Text(78, 670, "- There are undoubtedly a few members of the Reed"),
+        Text(60, 640, "club, and a slightly larger number of guests."),
+    ]
+    found = quotes(read(PdfPage(drawn)).pages[0])
+    assert found[1] == (
+        "There are undoubtedly a few members of the Reed club, and a slightly larger number of"
+        " guests."
+    )

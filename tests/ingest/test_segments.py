@@ -377,3 +377,54 @@ def test_entries_over_several_lines_are_references_and_dated_events_are_not():
 def test_marks_of_scraped_pages_are_not_read():
     page = "# Search\n\nChoose [Titles](javascript:void(0);) where ![Image 12: {r}](/r.png) is.\n"
     assert read(page)[1] == ("prose", "Choose Titles where {r} is.")
+
+
+def test_paragraphs_that_a_converter_broke_at_its_lines_are_whole():
+    page = (
+        "# Plants\n\nIt is not possible to count the reeds of the whole river inde-\n\npendently by"
+        " the banks, but a\n\n[survey](/s) of them takes an hour.\n\nNo sedge grows there.\n"
+    )
+    assert read(page)[1:] == [
+        (
+            "prose",
+            "It is not possible to count the reeds of the whole river independently by the banks,"
+            " but a survey of them takes an hour.",
+        ),
+        ("prose", "No sedge grows there."),
+    ]
+    checked(page)
+    lines = "\n\n".join(
+        f"The {n}. reed of the river was counted again by the\n\ncouncil, and was measured by the"
+        f" members of the\n\nReed Club in {1900 + n}."
+        for n in range(1, 10)
+    )
+    whole = [text for _, text in read(lines, "text/plain")]
+    assert len(whole) == 9
+    assert whole[2].endswith("by the members of the Reed Club in 1903.")
+
+
+def test_short_lines_and_whole_paragraphs_stay_apart():
+    page = "# Menu\n\nreeds and rushes\n\nsedges\n\nReeds grow in water.\n\nand on land.\n"
+    assert len(read(page)) == 5
+
+
+def test_notes_that_are_numbered_are_references_with_what_stands_between_them():
+    notes = "\n\n".join(
+        (
+            f"{n}. Ltr, Secy of the Council to the Reed Club, 11 Nov 41, file 4{n}."
+            if n % 3 == 0
+            else f"{n}. A. B. Reed, The Rush, Vol. {n} (London, 19{n}), pp. {n}-{n + 2}."
+        )
+        for n in range(60, 70)
+    )
+    text = "Reeds are counted by hand. They grow in water.\n\n" * 12
+    assert set(kinds(f"# Plants\n\n{text}{notes}\n")[13:]) == {"reference"}
+    links = "\n\n".join(
+        f"{n}. C. Rush, “Reeds of rivers,” The Botanist‚ Vol. {n} (198{n}), 1{n}–1{n + 1}.\n\n"
+        f"[Google Scholar](/s?{n})"
+        for n in range(1, 5)
+    )
+    page = f"# Plants\n\n{text}## References for § 5\n\n{links}\n"
+    assert set(kinds(page)[14:]) == {"reference"}
+    steps = "\n\n".join(f"{n}. Count the reeds of bank {n} by hand." for n in range(1, 9))
+    assert set(kinds(f"# Counting\n\n{steps}\n")) == {"heading", "item"}

@@ -203,33 +203,43 @@ def _text_between(text: str, own: frozenset[str], other: frozenset[str]) -> str:
 
 
 def quoted_parts(selection: Selection, notes: Notes) -> Iterator[Draft]:
-    """Yield distinct sentences answering each part, in part order; unanswered parts are noted."""
-    quoted_places: set[object] = set()
+    """Yield distinct sentences answering each part, in part order; unanswered parts are noted.
+
+    A sentence that several places state in the same words is quoted once, citing all of them."""
+    places: dict[tuple[str, str], list[Evidence]] = {}
     for part in selection.parts:
         for place in part.places:
-            draft = _draft_quote(selection, place, part.label)
-            if draft is not None and place_of(place) not in quoted_places:
-                quoted_places.add(place_of(place))
-                yield draft
+            places.setdefault((part.label, _wording(place)), []).append(place)
         if part.missing:
             notes.missing.append(part.missing)
         if part.remark:
             notes.remarks.append(part.remark)
-    if not quoted_places:
+    quoted = False
+    for (label, _), same in places.items():
+        draft = _draft_quote(selection, same, label)
+        if draft is not None:
+            quoted = True
+            yield draft
+    if not quoted:
         notes.nearest += [place for part in selection.parts for place in part.nearest]
 
 
-def _draft_quote(selection: Selection, place: Evidence, label: str = "") -> Draft | None:
-    """Return the sentence with selections resting on the sentence; None without matching
+def _wording(place: Evidence) -> str:
+    return " ".join(place.quote.split())
+
+
+def _draft_quote(selection: Selection, places: Sequence[Evidence], label: str) -> Draft | None:
+    """Return the sentence with selections resting on its places; None without matching
     selections."""
-    here = place_of(place)
+    here = set(map(place_of, places))
     holding: list[Selected] = []
     iris: list[str] = []
     for selected in selection.selected:
-        matching_iris = [e.iri for e in selected.candidate.evidence if place_of(e) == here]
+        matching_iris = [e.iri for e in selected.candidate.evidence if place_of(e) in here]
         if matching_iris:
             holding.append(selected)
             iris += matching_iris
-    text = " ".join(place.quote.split())
+    if not holding:
+        return None
     lead = "\n" if label else " "
-    return Draft(text, tuple(holding), tuple(dict.fromkeys(iris)), lead, label) if holding else None
+    return Draft(_wording(places[0]), tuple(holding), tuple(dict.fromkeys(iris)), lead, label)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 from tgraph.answer.citations import quoting_citations
 from tgraph.ingest.sentences import CharacterRange, sentences
 from tgraph.model import Citation, Sentence
 from tgraph.rendering import collapse_whitespace
+from tgraph.retrieve.text.lexical import term_set
 from tgraph.retrieve.text.question_analysis import AnalysedQuestion
 
 _CLAUSE_END = re.compile(
@@ -22,6 +24,9 @@ _LINK = re.compile(r"\[[^\[\]]*\](\((?:[^()\s]|\([^()\s]*\))*(?:\s+\"[^\"]*\")?\
 """A link in Markdown; its address counts nothing, and it is shown whole."""
 
 _UNCUT = frozenset({"code", "row"})
+_WORDED = frozenset({"prose", "item", "display"})
+_ENDS = re.compile(r"[.!?…;:。！？؟]['\"”’»)\]]*$")
+_MOST_WORDS, _LONGEST_LABEL = 16, 120
 
 
 def shorten_sentence(
@@ -41,6 +46,29 @@ def shorten_sentence(
     text = collapse_whitespace(cut[0].quote)
     same = [citation for citation in cut if collapse_whitespace(citation.quote) == text]
     return replace(sentence, text=text, citations=tuple(same))
+
+
+def label_fragment(sentence: Sentence, headings: Sequence[str]) -> Sentence:
+    """Return a quote that is no sentence under its heading, which says what it is about.
+
+    A price or an office on a page ("Price: $259", "Treasurer") says nothing alone."""
+    if not headings or sentence.label or not is_fragment(sentence):
+        return sentence
+    heading = headings[-1]
+    if len(heading) > _LONGEST_LABEL or term_set(heading) <= term_set(sentence.text):
+        return sentence
+    return replace(sentence, label=f"{heading.rstrip(':：')}: ")
+
+
+def is_fragment(sentence: Sentence) -> bool:
+    """Return whether a sentence quotes a few words that no full stop ends."""
+    quoting = quoting_citations(sentence)
+    return (
+        bool(quoting)
+        and all(citation.segment_kind in _WORDED for citation in quoting)
+        and _ENDS.search(sentence.text) is None
+        and len(sentence.text.split()) <= _MOST_WORDS
+    )
 
 
 def _cut_citation(

@@ -79,11 +79,16 @@ _AUTHOR = re.compile(
     r"(?:(?:[A-Z]\.[ -]?){1,3} ?[A-Z][^\W\d_]|[A-Z][^\W\d_]{1,30}, [A-Z]\.|[_—–-]+, )"
 )
 _NUMBERED = re.compile(r"[\[(]?\d{1,3}[.\])]|\d{1,3} [A-Z]|[A-Z][^\W\d_]{1,30}, [A-Z][^\W\d_]+ ")
+_NOTE_NUMBER = re.compile(r"[\[(]?(\d{1,3})[.\])]\s?\D")
+_LEAST_NOTES, _NOTE_GAP = 6, 3
 _BESIDE, _LONGEST_LINE = 3, 90
 """Segments before and after one that may be in a list, and the characters of a part of an entry."""
 _CONTENTS = re.compile(
     r"(?<![.·…])(?<![.·…] )(?:(?:\. ?){4,}+|(?:· ?){4,}+|(?:… ?){2,}+)[\divxlc]{1,6}$"
 )
+# What may stand around a section's name: "(up) References for § 5".
+_BEFORE_NAME = re.compile(r"^\W*\([^()]{1,20}\) ")
+_NAMED_FOR = re.compile(r" (?:for|to|of|in) (?:§|[Cc]hapter|[Ss]ection|[Pp]art|this).*$")
 _LICENCE = re.compile(
     r"(?i)permission is hereby granted|without (?:any )?warrant(?:y|ies)|redistribution and use in"
     r"|all rights reserved|licensed under the (?:terms|apache|mit|bsd|gnu|creative)"
@@ -167,7 +172,7 @@ def _mark_section(
 ) -> Iterator[Segment]:
     kinds[:] = [kind or _single_kind(each) for kind, each in zip(kinds, section, strict=True)]
     _fill_licences(section, kinds)
-    _mark_references(section, kinds)
+    _mark_references(section, linked, kinds)
     _mark_menus(section, linked, kinds)
     for segment, kind in zip(section, kinds, strict=True):
         yield segment if kind is None or kind == segment.kind else replace(segment, kind=kind)
@@ -235,11 +240,17 @@ def _close_together(places: Sequence[int]) -> Iterator[list[int]]:
         yield run
 
 
-def _mark_references(section: Sequence[Segment], kinds: list[SegmentKind | None]) -> None:
+def _mark_references(
+    section: Sequence[Segment], linked: Sequence[float], kinds: list[SegmentKind | None]
+) -> None:
     """Mark bibliography entries, recognised by many reference signs, or fewer signs among many
-    similar entries."""
+    similar entries; lines that are links ("Google Scholar") stand between entries."""
     has_heading = bool(section) and _is_named(section[0], _REFERENCE_SECTIONS)
-    free = [k for k, segment in enumerate(section) if segment.kind in _TEXT and kinds[k] is None]
+    free = [
+        k
+        for k, segment in enumerate(section)
+        if segment.kind in _TEXT and kinds[k] is None and linked[k] < _MOSTLY
+    ]
     signs = {k: _count_signs(section[k].text) for k in free}
     likely = sum(count > 2 for count in signs.values())
     dense = likely >= _LEAST_RUN and likely > 0.5 * len(signs)
@@ -253,6 +264,35 @@ def _mark_references(section: Sequence[Segment], kinds: list[SegmentKind | None]
         may_be = entries[at] or signs[k] > 0 or len(section[k].text) <= _LONGEST_LINE
         if sum(around) > _BESIDE and may_be:
             kinds[k] = "reference"
+    for k in _find_notes(section, free, signs):
+        if signs[k] or len(section[k].text) <= _LONGEST_LINE:
+            kinds[k] = "reference"
+    for k, share in enumerate(linked):
+        if k and kinds[k] is None and kinds[k - 1] == "reference" and share >= _MOSTLY:
+            kinds[k] = "reference"
+
+
+def _find_notes(section: Sequence[Segment], free: Sequence[int], signs: dict[int, int]) -> set[int]:
+    """Return the places of notes: a run of list items or rising numbers, half of which cite."""
+    notes: set[int] = set()
+    run: list[int] = []
+    last = 0
+    for k in free:
+        match = _NOTE_NUMBER.match(section[k].text)
+        if match is None and section[k].kind != "item":
+            continue
+        number = int(match[1]) if match else last + 1
+        if not 0 < number - last <= _NOTE_GAP:
+            notes.update(_citing_run(run, signs))
+            run = []
+        run.append(k)
+        last = number
+    return notes.union(_citing_run(run, signs))
+
+
+def _citing_run(run: Sequence[int], signs: dict[int, int]) -> Sequence[int]:
+    cites = sum(signs[k] > 1 for k in run)
+    return run if len(run) >= _LEAST_NOTES and 2 * cites >= len(run) else ()
 
 
 def _is_entry(text: str, signs: int) -> bool:
@@ -341,4 +381,7 @@ def _is_led(segment: Segment) -> bool:
 
 
 def _is_named(segment: Segment, names: frozenset[str]) -> bool:
-    return any(heading.strip(" :.0123456789").lower() in names for heading in segment.headings)
+    return any(
+        _NAMED_FOR.sub("", _BEFORE_NAME.sub("", heading)).strip(" :.0123456789").lower() in names
+        for heading in segment.headings
+    )

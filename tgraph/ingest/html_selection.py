@@ -33,6 +33,7 @@ _SILENT = split_words(
 _OPAQUE = split_words("svg canvas iframe object audio video math embed")
 """Elements that stand in the text as a mark or an equation; their text is read apart."""
 _CONTROLS = split_words("select button textarea")
+_HEADINGS = split_words("h1 h2 h3 h4 h5 h6")
 _KEPT = split_words("html body main article h1")
 _CONTENT = frozenset(("main", "article"))
 _SECTIONS = _CONTENT | split_words("blockquote section figure li td")
@@ -156,7 +157,7 @@ def _classify_element(element: etree._Element, hiding: frozenset[str]) -> str | 
     if tag in _SILENT:
         return None if tag == "head" else ""
     if tag in _CONTROLS:
-        return CONTROL
+        return None if tag == "button" and _is_heading(element) else CONTROL
     if not element.attrib or tag in ("html", "body"):
         return None
     if _is_hidden(element, hiding):
@@ -170,6 +171,15 @@ def _classify_element(element: etree._Element, hiding: frozenset[str]) -> str | 
     if tag == "a" and "".join(element.itertext()).strip() in _BACKLINKS:
         return ""
     return None
+
+
+def _is_heading(button: etree._Element) -> bool:
+    """Return whether a button is all there is to a heading, whose section it opens and closes."""
+    heading = next(button.iterancestors(*_HEADINGS), None)
+    if heading is None:
+        return False
+    alone = "".join(heading.itertext()).split() == "".join(button.itertext()).split()
+    return alone and bool("".join(button.itertext()).strip())
 
 
 def _is_hidden(element: etree._Element, hiding: frozenset[str]) -> bool:

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from tgraph.ingest.apparatus import is_link_list, is_running_text, recognise_apparatus
+from tgraph.ingest.broken_paragraphs import join_broken_paragraphs
 from tgraph.ingest.front_matter import front_matter
 from tgraph.ingest.markdown_html import HtmlReader
 from tgraph.ingest.markdown_inline import LinkReferences, build_parser, inline_pieces
@@ -40,7 +41,7 @@ def read_page(text: str) -> MarkdownPage:
     Front matter is left out. A heading's ``start`` is the start of the text in its line;
     headings in code, quotes and lists start no section."""
     reader = _PageReader(text)
-    page_segments = list(reader.segments())
+    page_segments = join_broken_paragraphs(list(reader.segments()))
     linked = [reader.linked.get(segment.start, 0.0) for segment in page_segments]
     return MarkdownPage(tuple(reader.headings), tuple(recognise_apparatus(page_segments, linked)))
 

@@ -34,6 +34,7 @@ from tgraph.ingest.pdf_drawings import take_drawings
 from tgraph.ingest.pdf_fragments import CONTROLS, Box, PageContent, read_content
 from tgraph.ingest.pdf_labels import holds_labels
 from tgraph.ingest.pdf_layout import Line, PageImage, arrange_page
+from tgraph.ingest.pdf_line_numbers import take_line_numbers
 from tgraph.ingest.pdf_recognition import PACKAGE, TextRecogniser
 from tgraph.ingest.pdf_running import RunningLine, take_running_lines
 from tgraph.ingest.pdf_tables import OpenTable, add_table
@@ -160,6 +161,10 @@ class _PdfReading:
         """Take running lines out of all pages, and note pages that are images."""
         self.running = take_running_lines(self.contents)
         for number, content in enumerate(self.contents, 1):
+            if count := take_line_numbers(content):
+                self.left_out[number] += count
+                why = "the numbers of lines in the margin are no part of the text"
+                self.losses.add("line number", why, place=f"page {number}", count=count)
             if kind := _kind_without_text(content):
                 self.textless[number] = kind
 

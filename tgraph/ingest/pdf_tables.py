@@ -18,6 +18,9 @@ _ENTRY = re.compile(r"(?<![.·…])(?<![.·…] )(?:(?:[.·] ?){4,}+|(?:… ?){2
 """The end of an entry of a table of contents."""
 
 
+_LEAST_NOTE_WORDS = 6
+
+
 @dataclass(frozen=True, slots=True)
 class OpenTable:
     """A table at the end of a page: its head and where its columns stand."""
@@ -57,6 +60,10 @@ def add_table(
         for row in rows:
             builder.add_paragraph(" ".join(filter(None, row)))
         return OpenTable((), grid.edges), joined
+    if _are_numbered_notes(rows):
+        for label, text in rows:
+            builder.add_note(label, text)
+        return OpenTable((), grid.edges), joined + sum(len(label) for label, _ in rows)
     table = builder.open_table()
     has_head = _has_head(grid, rows)
     head = tuple(rows[0]) if has_head else ()
@@ -71,6 +78,16 @@ def add_table(
 def _are_fields(rows: Sequence[Sequence[str]]) -> bool:
     """Return whether rows are names with a colon and their values."""
     return len(rows[0]) == 2 and all(row[0].endswith((":", "：")) for row in rows if row[0])
+
+
+def _are_numbered_notes(rows: Sequence[Sequence[str]]) -> bool:
+    """Return whether rows are sentences behind rising numbers, as footnotes are set."""
+    if any(len(row) != 2 or not row[0].isdecimal() for row in rows):
+        return False
+    numbers = [int(row[0]) for row in rows]
+    return all(b == a + 1 for a, b in pairwise(numbers)) and all(
+        len(row[1].split()) >= _LEAST_NOTE_WORDS for row in rows
+    )
 
 
 def _are_contents(rows: Sequence[Sequence[str]]) -> bool:

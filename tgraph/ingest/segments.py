@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from tgraph.ingest.apparatus import is_address, recognise_apparatus
 from tgraph.ingest.block_segments import block_segments
+from tgraph.ingest.broken_paragraphs import join_broken_paragraphs
 from tgraph.ingest.front_matter import front_matter
 from tgraph.ingest.markdown_segments import read_page
 from tgraph.ingest.plain_segments import plain_segments
@@ -31,10 +32,12 @@ def segments(text: str, media_type: str, blocks: Sequence[Block] = ()) -> tuple[
     structure. Equal arguments always give equal segments; any text gives some segments, in time
     that grows with its length."""
     if blocks:
-        return split_long_cells(read_rows(block_segments(text, blocks)))
+        whole = join_broken_paragraphs(block_segments(text, blocks))
+        return split_long_cells(read_rows(whole))
     if media_type == MARKDOWN:
         return read_rows(read_page(text).segments)
-    segment_list = list(plain_segments(text, marked=media_type == "text/plain"))
+    marked = media_type == "text/plain"
+    segment_list = join_broken_paragraphs(list(plain_segments(text, marked=marked)))
     return tuple(
         recognise_apparatus(segment_list, [is_address(segment.text) for segment in segment_list])
     )

@@ -219,3 +219,13 @@ def test_each_of_two_names_is_answered_or_named_as_missing(home):
         assert graph.replay(answer.session).is_same
         half = graph.ask("When were Ada Kern and Nils Dahl born?", history=[])
         assert "Nothing found on: when was Nils Dahl born." in [n.text for n in half.notes]
+
+
+def test_a_sentence_of_two_documents_is_quoted_once_and_cites_both(tmp_path):
+    said = "Ada Kern directed Alba and was born in Norway.\n"
+    texts = {"a.md": f"# Films\n\n{said}", "b.md": f"# Directors\n\n{said}"}
+    with opened(tmp_path / "g", create=True) as graph:
+        graph.index(write(tmp_path, texts))
+        answer = graph.ask("Who directed Alba, and where was Ada Kern born?")
+    assert answer.text.count(said.strip()) == 1
+    assert {source.title for source in answer.sources} == {"Films", "Directors"}

@@ -15,9 +15,20 @@ from typing import TYPE_CHECKING
 
 from tgraph import vocabulary as v
 from tgraph.answer.base import Notes, PromptedSynthesiser, WriterPrompt
-from tgraph.answer.citations import cite_places, set_apart, well_cited, with_grounds
+from tgraph.answer.citations import (
+    cite_places,
+    quoting_citations,
+    set_apart,
+    well_cited,
+    with_grounds,
+)
 from tgraph.answer.computed import ComputedSynthesiser
-from tgraph.answer.quotes import find_answering_part, shorten_sentence
+from tgraph.answer.quotes import (
+    find_answering_part,
+    is_fragment,
+    label_fragment,
+    shorten_sentence,
+)
 from tgraph.answer.rows import shown_lines
 from tgraph.engine.ask.bearer_note import OTHER_BEARER, NamedBearers
 from tgraph.engine.ask.conflict_note import describe_conflicts
@@ -48,7 +59,7 @@ from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.contradictions.disputes import notes_on
 from tgraph.retrieve.reasons import THIRD_WORDING
 from tgraph.retrieve.text.lexicon import count_frequencies
-from tgraph.retrieve.text.page_sentences import read_place_text
+from tgraph.retrieve.text.page_sentences import headings_above, read_place_text
 from tgraph.retrieve.text.question_analysis import analyse_question
 
 if TYPE_CHECKING:
@@ -236,6 +247,7 @@ class QuestionRun:
                 sentence = well_cited(sentence, self._context)
                 if self._judges_quotes:
                     sentence = self._shorten_quote(question, selection, sentence)
+                    sentence = self._label_quote(sentence, sentences)
                 sentence = set_apart(sentence, sentences)
                 if not sentences:
                     yield self._explain_message(record.answer_begun(step))
@@ -312,6 +324,16 @@ class QuestionRun:
             return sentence
         analysed = analyse_question(question.text, count_frequencies(self._context))
         return shorten_sentence(sentence, answer, analysed, longest)
+
+    def _label_quote(self, sentence: Sentence, before: Sequence[Sentence]) -> Sentence:
+        """Return a quote of a few words below its heading, in a paragraph of its own."""
+        fragment = is_fragment(sentence)
+        if fragment:
+            place = quoting_citations(sentence)[0]
+            sentence = label_fragment(sentence, headings_above(place, self._context))
+        if (fragment or (before and is_fragment(before[-1]))) and "\n" not in sentence.lead:
+            sentence = replace(sentence, lead="\n\n")
+        return sentence
 
     def _describe_conflicts(
         self, selection: Selection, sentences: Sequence[Sentence]

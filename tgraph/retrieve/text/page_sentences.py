@@ -140,6 +140,13 @@ def read_place_text(place: Evidence | Citation, context: Context) -> str:
     return " ".join(text_parts or place.quote.split())
 
 
+def headings_above(place: Evidence | Citation, context: Context) -> tuple[str, ...]:
+    """Return the headings above a place, highest first."""
+    page = page_sentences(place, context)
+    places = page.find_overlapping(place.start, place.end)
+    return page.segments[page[places.start].segment].headings if places else ()
+
+
 def read_surroundings(evidence: Evidence, context: Context) -> QuoteSurroundings:
     """Return an evidence's sentences together with surrounding text."""
     page = page_sentences(evidence, context)
