@@ -64,9 +64,14 @@ class Computation:
 
 
 def catalogue_of(context: Context) -> Catalogue:
-    """Return the catalogue of the knowledge that a question is asked of, counted once while the
-    state is open."""
-    return context.read_once("catalogue", lambda: count_catalogue(context.store))
+    """Return the catalogue of the knowledge that a question is asked of: what lies ready, else
+    counted once while the state is open."""
+
+    def read() -> Catalogue:
+        table = context.catalogue()
+        return table.catalogue if table is not None else count_catalogue(context.store)
+
+    return context.read_once("catalogue", read)
 
 
 def plan_query(question: str, context: Context, least: float = LEAST_LIKELIHOOD) -> QueryPlan:
