@@ -120,15 +120,11 @@ def _paths(
     return [path for path in paths if properties.issuperset(path)]
 
 
-def compute_answer(
-    question: str,
-    context: Context,
-    bounds: EvaluationBounds = BOUNDS,
-    least: float = LEAST_LIKELIHOOD,
+def compute_plan(
+    plan: QueryPlan, context: Context, bounds: EvaluationBounds = BOUNDS
 ) -> Computation:
     """Return the computation of a question: the result of its likeliest query, if it is likely
     enough."""
-    plan = plan_query(question, context, least)
     if plan.chosen is None:
         return Computation(plan)
     computed = evaluate_query(context.store, plan.chosen.candidate.query, bounds)
