@@ -45,6 +45,9 @@ class EvaluationBounds:
 
 BOUNDS = EvaluationBounds()
 
+MOST_COMPARED = 100
+"""Rows that the greatest or least of more than are read is compared with."""
+
 MOST_RECORDED = 1_000
 """Rows of a result that the record has."""
 
@@ -102,7 +105,7 @@ def evaluate_query(store: Store, query: Query, bounds: EvaluationBounds = BOUNDS
     is_cut = len(solutions) > bounds.rows or len(bindings) > bounds.rows
     solutions = solutions[: bounds.rows]
     if is_cut and isinstance(query, Extreme):  # the first of all, not the first that were read
-        first = restrict_rows(pattern, [_node(b[ROW.value]) for b in bindings[: bounds.rows]])
+        first = restrict_rows(pattern, _first_rows(query, bindings[: bounds.rows]))
         solutions = list(_read_solutions(store, first, query, bounds, deadline))[: bounds.rows]
     conflicts = _find_conflicts(query, solutions)
     excluded = [
@@ -128,6 +131,15 @@ def evaluate_query(store: Store, query: Query, bounds: EvaluationBounds = BOUNDS
         is_cut,
         row_count,
     )
+
+
+def _first_rows(query: Extreme, bindings: Sequence[Bindings]) -> list[NamedNode]:
+    """Return the rows that have the places of an extreme, and those that these are compared with
+    first; of equal ones all."""
+    values = [compared_value(binding[VALUE.value]) for binding in bindings]
+    places = list(dict.fromkeys(values))[: query.places]
+    last = max(MOST_COMPARED, len(values) - values[::-1].index(places[-1])) if places else 0
+    return [_node(binding[ROW.value]) for binding in bindings[:last]]
 
 
 def _read_reopening(
