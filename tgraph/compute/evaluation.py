@@ -11,7 +11,7 @@ from decimal import Decimal, InvalidOperation
 
 from pyoxigraph import Literal, NamedNode, QueryBoolean, Variable
 
-from tgraph.compute.algebra import ListRows, Query, totalled_path
+from tgraph.compute.algebra import Extreme, ListRows, Query, totalled_path
 from tgraph.compute.printing import (
     GROUP,
     MEASURED,
@@ -22,8 +22,10 @@ from tgraph.compute.printing import (
     exclusions_of,
     pattern_of,
     print_query,
+    print_row_count,
     print_solutions,
     reopening_pattern,
+    restrict_rows,
 )
 from tgraph.errors import QueryError
 from tgraph.index.graph_source import Statement
@@ -42,6 +44,9 @@ class EvaluationBounds:
 
 
 BOUNDS = EvaluationBounds()
+
+MOST_COMPARED = 100
+"""Rows that the greatest or least of more than are read is compared with."""
 
 MOST_RECORDED = 1_000
 """Rows of a result that the record has."""
@@ -69,7 +74,7 @@ class Computed:
     rows are in no total and no order. ``reopening`` are the solutions of
     excluded rows that would count if nothing excluded them, ``searched`` the values of all members
     where none is in the result. ``is_cut`` says that there are more solutions than were
-    read."""
+    read, and ``row_count`` how many rows they all have."""
 
     query: Query
     sparql: str
@@ -80,6 +85,7 @@ class Computed:
     reopening: tuple[Solution, ...] = ()
     searched: tuple[Solution, ...] = ()
     is_cut: bool = False
+    row_count: int = 0
 
     @property
     def rows(self) -> tuple[NamedNode, ...]:
@@ -98,6 +104,9 @@ def evaluate_query(store: Store, query: Query, bounds: EvaluationBounds = BOUNDS
     solutions = list(_read_solutions(store, pattern, query, bounds, deadline))
     is_cut = len(solutions) > bounds.rows or len(bindings) > bounds.rows
     solutions = solutions[: bounds.rows]
+    if is_cut and isinstance(query, Extreme):  # the first of all, not the first that were read
+        first = restrict_rows(pattern, _first_rows(query, bindings[: bounds.rows]))
+        solutions = list(_read_solutions(store, first, query, bounds, deadline))[: bounds.rows]
     conflicts = _find_conflicts(query, solutions)
     excluded = [
         replace(solution, excluding=solution.statements[: exclusion.length])
@@ -105,17 +114,32 @@ def evaluate_query(store: Store, query: Query, bounds: EvaluationBounds = BOUNDS
         for solution in _read_solutions(store, exclusion.pattern, query, bounds, deadline)
     ]
     conflicting = {(solution.row, solution.group) for solution in conflicts}
+    kept = tuple(s for s in solutions if (s.row, s.group) not in conflicting)
+    row_count = len({solution.row for solution in kept})
+    if is_cut:
+        [counted] = _read_bindings(store, print_row_count(query), bounds, deadline)
+        row_count = int(counted["count"].value)
     return Computed(
         query,
         sparql,
         bindings[: bounds.rows],
-        tuple(s for s in solutions if (s.row, s.group) not in conflicting),
+        kept,
         tuple(conflicts),
         tuple(excluded[: bounds.rows]),
         tuple(_read_reopening(store, query, excluded, bounds, deadline)),
         () if solutions else tuple(_read_searched(store, query, bounds, deadline)),
         is_cut,
+        row_count,
     )
+
+
+def _first_rows(query: Extreme, bindings: Sequence[Bindings]) -> list[NamedNode]:
+    """Return the rows that have the places of an extreme, and those that these are compared with
+    first; of equal ones all."""
+    values = [compared_value(binding[VALUE.value]) for binding in bindings]
+    places = list(dict.fromkeys(values))[: query.places]
+    last = max(MOST_COMPARED, len(values) - values[::-1].index(places[-1])) if places else 0
+    return [_node(binding[ROW.value]) for binding in bindings[:last]]
 
 
 def _read_reopening(
