@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tgraph.answer.base import Draft, Notes
 from tgraph.compute.sentences import ComputedSentence
 from tgraph.index.graph_source import Statement
-from tgraph.model import Agent, Selected, Selection
+from tgraph.model import Agent, ComputedResult, Selected, Selection
 from tgraph.models.base import CallSink
 from tgraph.retrieve.base import Question
 from tgraph.version import __version__
@@ -21,10 +21,11 @@ MOST_CITED = 100
 @dataclass(frozen=True, slots=True)
 class ComputedSelection(Selection):
     """The witnesses of a result, all selected, with the sentences that say it; ``unlinked`` are the
-    words of a question that no query accounts for."""
+    words of a question that no query accounts for, ``result`` is the table."""
 
     sentences: tuple[ComputedSentence, ...] = ()
     unlinked: tuple[str, ...] = ()
+    result: ComputedResult | None = None
 
 
 class ComputedSynthesiser:

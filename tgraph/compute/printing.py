@@ -3,6 +3,7 @@ document enters the text of a query."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import count
@@ -28,6 +29,7 @@ from tgraph.compute.algebra import (
     Query,
     Rows,
     Total,
+    measured_path,
 )
 from tgraph.index.catalogue import KnownClass, ValueKind
 
@@ -100,6 +102,34 @@ def print_query(query: Query) -> str:
             columns = f"{ROW} {VALUE}" if shown else ROW
             end = f"\nLIMIT {limit}" if limit is not None else ""
             return f"SELECT DISTINCT {columns} WHERE {{\n{pattern}\n}}\nORDER BY {columns}{end}"
+
+
+def name_columns(query: Query) -> dict[str, str]:
+    """Return the variables of a query's result, in order, each with the head of its column."""
+    known = query.rows.known_class
+    row = (known.type_label or known.label) if known else "thing"
+    match query:
+        case Exists():
+            return {"is": "answer"}
+        case Count(distinct=None):
+            return {"count": f"number: {row}"}
+        case Count(distinct=Path() as distinct):
+            return {"count": f"number: {row}", "distinct": f"different: {distinct.label}"}
+        case Aggregate(total=total, path=path):
+            return {"total": f"{total}: {path.label}"}
+        case GroupRows(by=by, total=None):
+            return {GROUP.value: by.label, "count": f"number: {row}"}
+        case GroupRows(by=by, total=total, path=Path() as path):
+            return {GROUP.value: by.label, "total": f"{total}: {path.label}"}
+        case ListRows(shown=None):
+            return {ROW.value: row}
+    measured = measured_path(query)
+    return {ROW.value: row, VALUE.value: measured.label if measured else "value"}
+
+
+def write_columns(query: Query) -> str:
+    """Return the columns of a query's result as JSON, for the record."""
+    return json.dumps(name_columns(query), ensure_ascii=False)
 
 
 def print_solutions(pattern: Pattern, limit: int) -> str:

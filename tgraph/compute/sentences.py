@@ -28,9 +28,9 @@ from tgraph.compute.algebra import (
     measured_path,
 )
 from tgraph.compute.evaluation import Computed, Solution, compared_value
-from tgraph.compute.witnesses import Role, Witness, winners
+from tgraph.compute.witnesses import Witness, winners
 from tgraph.index.graph_source import Statement
-from tgraph.model import Object
+from tgraph.model import Object, WitnessRole
 from tgraph.resources import word_set
 
 MOST_NAMED = 20
@@ -84,7 +84,7 @@ class _Writer:
         self._computed = computed
         self._query = computed.query
         self._labels = labels
-        self._by_role: defaultdict[Role, list[Statement]] = defaultdict(list)
+        self._by_role: defaultdict[WitnessRole, list[Statement]] = defaultdict(list)
         for witness in witnesses:
             self._by_role[witness.role].append(witness.statement)
 
@@ -101,7 +101,7 @@ class _Writer:
     def _is_empty(self) -> bool:
         return not self._computed.solutions
 
-    def _sentence(self, text: str, *roles: Role | None) -> ComputedSentence:
+    def _sentence(self, text: str, *roles: WitnessRole | None) -> ComputedSentence:
         statements = [s for role in roles if role for s in self._by_role[role]]
         return ComputedSentence(text[:1].upper() + text[1:], tuple(dict.fromkeys(statements)))
 

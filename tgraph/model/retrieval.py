@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from tgraph.model.computed import WitnessRole
 from tgraph.model.knowledge import Edge, Evidence, Item
 
 
@@ -133,12 +134,17 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """A selected edge or item with selection reasoning; ``index`` counts from 0."""
+    """A selected edge or item with selection reasoning; ``index`` counts from 0.
+
+    A witness of a computed result has a ``role``, and the numbers of the ``rows`` that it is a
+    witness of."""
 
     index: int
     candidate: Candidate
     reasoning: str
     score: float
+    role: WitnessRole | None = None
+    rows: tuple[int, ...] = ()
 
     @property
     def item(self) -> Edge | Item:

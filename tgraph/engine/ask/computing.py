@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pyoxigraph import NamedNode
 
 from tgraph.answer.computed import ComputedSelection, ComputedSynthesiser
+from tgraph.compute.algebra import write_algebra
 from tgraph.compute.computation import Computation, compute_answer
-from tgraph.compute.evaluation import EvaluationBounds
+from tgraph.compute.evaluation import MOST_RECORDED, EvaluationBounds
+from tgraph.compute.printing import name_columns
 from tgraph.compute.sentences import ComputedSentence, write_sentences
-from tgraph.compute.witnesses import Role, Witness
+from tgraph.compute.witnesses import Witness, number_rows
 from tgraph.engine.ask.methods import Gathering
-from tgraph.model import Agent, Candidate, Judgement, Retrieval, Selected
+from tgraph.model import (
+    Agent,
+    ComputedResult,
+    Edge,
+    Judgement,
+    ResultWitness,
+    Retrieval,
+    Selected,
+    WitnessPlace,
+    WitnessRole,
+    build_rows,
+)
 from tgraph.record.session import SessionRecord
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.candidates import (
@@ -29,7 +43,12 @@ from tgraph.version import __version__
 
 GRAMMAR = Agent("method", "query-grammar", __version__)
 
-_SCORES: dict[Role, float] = {"rests": 1.0, "contradicts": 1.0, "compared": 0.5, "searched": 0.5}
+_SCORES: dict[WitnessRole, float] = {
+    "rests": 1.0,
+    "contradicts": 1.0,
+    "compared": 0.5,
+    "searched": 0.5,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,16 +125,17 @@ def select_witnesses(
     computation: Computation, retrieval: Retrieval, context: Context
 ) -> ComputedSelection:
     """Return all witnesses as the selection, with the sentences that say the result."""
-    selected = tuple(map(_select, retrieval.candidates))
+    selected = _select_all(computation, retrieval)
+    result = build_result(computation, selected, context)
     chosen = computation.plan.chosen
     if chosen is None:
         best = computation.plan.ranked[0] if computation.plan.ranked else None
         unlinked = best.unaccounted if best else ()
-        confidence = best.likelihood if best else 0.0
-        return ComputedSelection(selected, judgement=Judgement(confidence), unlinked=unlinked)
+        judgement = Judgement(best.likelihood if best else 0.0)
+        return ComputedSelection(selected, judgement=judgement, unlinked=unlinked, result=result)
     judgement = Judgement(chosen.likelihood)
     sentences = name_result(computation, context)
-    return ComputedSelection(selected, judgement=judgement, sentences=sentences)
+    return ComputedSelection(selected, judgement=judgement, sentences=sentences, result=result)
 
 
 def name_result(computation: Computation, context: Context) -> tuple[ComputedSentence, ...]:
@@ -126,9 +146,61 @@ def name_result(computation: Computation, context: Context) -> tuple[ComputedSen
     return write_sentences(computation.computed, computation.witnesses, labels)
 
 
-def _select(candidate: Candidate) -> Selected:
-    why = explain_selection(candidate.reasons)
-    return Selected(candidate.rank - 1, candidate, why, candidate.score)
+def _select_all(computation: Computation, retrieval: Retrieval) -> tuple[Selected, ...]:
+    roles: dict[str, WitnessRole] = {}
+    rows: defaultdict[str, set[int]] = defaultdict(set)
+    numbers = number_rows(computation.computed) if computation.computed else {}
+    for witness in computation.witnesses:
+        item = witness.edge if witness.is_edge else witness.row.value
+        roles.setdefault(item, witness.role)
+        rows[item].update(numbers.get(witness.statement, ()))
+    return tuple(
+        Selected(
+            candidate.rank - 1,
+            candidate,
+            explain_selection(candidate.reasons),
+            candidate.score,
+            roles[candidate.item.iri],
+            tuple(sorted(rows[candidate.item.iri])),
+        )
+        for candidate in retrieval.candidates
+    )
+
+
+def build_result(
+    computation: Computation, selected: Sequence[Selected], context: Context
+) -> ComputedResult:
+    """Return a computation as its table, with the witnesses that were selected."""
+    plan, computed = computation.plan, computation.computed
+    chosen = plan.chosen
+    witnesses = tuple(map(_build_witness, selected))
+    columns = name_columns(computed.query) if computed else {}
+    bindings = computed.bindings[:MOST_RECORDED] if computed else ()
+    named = [term for binding in bindings for term in binding.values()]
+    labels = labels_of(context.graph, [t for t in named if isinstance(t, NamedNode)])
+    return ComputedResult(
+        sparql=computed.sparql if computed else "",
+        algebra=write_algebra(computed.query) if computed else "",
+        likelihood=chosen.likelihood if chosen else 0.0,
+        reasons="; ".join(chosen.candidate.reasons) if chosen else "",
+        columns=tuple(columns.values()),
+        rows=build_rows(
+            [{name: str(term) for name, term in binding.items()} for binding in bindings],
+            tuple(columns),
+            witnesses,
+            labels.__getitem__,
+        ),
+        witnesses=witnesses,
+        unchosen=plan.rejected,
+    )
+
+
+def _build_witness(selected: Selected) -> ResultWitness:
+    assert selected.role is not None
+    item = selected.item
+    label = " — ".join(item.labels) if isinstance(item, Edge) else item.label
+    place = WitnessPlace.first_of(selected.candidate.evidence)
+    return ResultWitness(item.iri, label, selected.role, selected.rows, place)
 
 
 def _named_nodes(computation: Computation) -> Iterable[NamedNode]:

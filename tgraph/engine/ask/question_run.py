@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from tgraph import vocabulary as v
 from tgraph.answer.base import Notes, PromptedSynthesiser, WriterPrompt
 from tgraph.answer.citations import cite_places, set_apart, well_cited, with_grounds
-from tgraph.answer.computed import ComputedSynthesiser
+from tgraph.answer.computed import ComputedSelection, ComputedSynthesiser
 from tgraph.answer.quotes import find_answering_part, shorten_sentence
 from tgraph.answer.rows import shown_lines
 from tgraph.engine.ask.bearer_note import OTHER_BEARER, NamedBearers
@@ -301,6 +301,7 @@ class QuestionRun:
             confidence=judged.confidence,
             usage_by_step=record.usage_by_step,
             short_confidence=judged.short_confidence,
+            computed=selection.result if isinstance(selection, ComputedSelection) else None,
         )
 
     def _shorten_quote(

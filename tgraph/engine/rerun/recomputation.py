@@ -61,10 +61,10 @@ class Recomputation:
         quads = self.record.match(None, None, None, NamedNode(self.bundle))
         uuid = self.trace.explain_id.removeprefix(v.session_iri(""))
         reader, subject = BundleReader(quads), v.session_part_iri("query", uuid)
-        if not self.trace.sparql:
+        if self.trace.computed is None or not self.trace.computed.sparql:
             return "the record has no query"
         bounds = evaluation_bounds(self.context.settings.sparql_search)
-        result = write_bindings(read_result(self.context.store, self.trace.sparql, bounds))
+        result = write_bindings(read_result(self.context.store, self.trace.computed.sparql, bounds))
         is_same = result == reader.read_text(subject, "result")
         return "" if is_same else "the query, run again, gives another result"
 

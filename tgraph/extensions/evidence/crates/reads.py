@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 from pyoxigraph import DefaultGraph, NamedNode, Quad, Variable
 
 from tgraph.errors import StoreError
-from tgraph.extensions.evidence.crates.plain import build_value, parse_term, to_json_types
+from tgraph.extensions.evidence.crates.plain import build_value, read_term, to_json_types
 from tgraph.index.sources import Texts
 from tgraph.index.vectors.base import Hit, IndexDecorator, TextWindows, VectorIndex
 from tgraph.index.vectors.keys import Keys
@@ -447,7 +447,7 @@ class Reads:
 
 def _parse_rows(said: Mapping[str, Any]) -> RowsRead:
     names = tuple(map(str, said["names"]))
-    rows = tuple(tuple(None if t is None else parse_term(t) for t in row) for row in said["rows"])
+    rows = tuple(tuple(None if t is None else read_term(t) for t in row) for row in said["rows"])
     if any(len(row) != len(names) for row in rows):
         raise ValueError("a row that has another number of columns")
     return RowsRead(names, rows)
