@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 
 from tgraph.model.computed import WitnessRole
 from tgraph.model.knowledge import Edge, Evidence, Item
@@ -183,3 +183,8 @@ class Selection:
     malformed: int = 0
     judgement: Judgement | None = None
     parts: tuple[QuestionPart, ...] = ()
+
+    def keep_selected(self, positions: Collection[int]) -> Selection:
+        """Return the selection as if only the items at the positions had been selected."""
+        kept = tuple(each for at, each in enumerate(self.selected) if at in positions)
+        return replace(self, selected=kept)

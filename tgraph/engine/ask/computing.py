@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from pyoxigraph import NamedNode
 
@@ -14,7 +15,7 @@ from tgraph.compute.computation import Computation, compute_answer
 from tgraph.compute.evaluation import MOST_RECORDED, EvaluationBounds
 from tgraph.compute.printing import name_columns
 from tgraph.compute.sentences import ComputedSentence, write_sentences
-from tgraph.compute.witnesses import Witness, number_rows
+from tgraph.compute.witnesses import Witness, compute_without, find_witnesses, number_rows
 from tgraph.engine.ask.methods import Gathering
 from tgraph.model import (
     Agent,
@@ -134,16 +135,34 @@ def select_witnesses(
         judgement = Judgement(best.likelihood if best else 0.0)
         return ComputedSelection(selected, judgement=judgement, unlinked=unlinked, result=result)
     judgement = Judgement(chosen.likelihood)
-    sentences = name_result(computation, context)
-    return ComputedSelection(selected, judgement=judgement, sentences=sentences, result=result)
+    return ComputedSelection(
+        selected,
+        judgement=judgement,
+        sentences=name_result(computation, context),
+        result=result,
+        compute_without=partial(_name_without, computation, _label_terms(computation, context)),
+    )
+
+
+def _name_without(
+    computation: Computation, labels: Mapping[NamedNode, str], left_out: Collection[str]
+) -> tuple[ComputedSentence, ...]:
+    """Return the sentences of a result without the witnesses of some items."""
+    assert computation.computed is not None
+    computed = compute_without(computation.computed, left_out)
+    return write_sentences(computed, find_witnesses(computed), labels)
 
 
 def name_result(computation: Computation, context: Context) -> tuple[ComputedSentence, ...]:
     """Return the sentences that say a computed result; none where nothing was computed."""
     if computation.computed is None:
         return ()
-    labels = labels_of(context.graph, _named_nodes(computation))
+    labels = _label_terms(computation, context)
     return write_sentences(computation.computed, computation.witnesses, labels)
+
+
+def _label_terms(computation: Computation, context: Context) -> dict[NamedNode, str]:
+    return labels_of(context.graph, _named_nodes(computation))
 
 
 def _select_all(computation: Computation, retrieval: Retrieval) -> tuple[Selected, ...]:
@@ -151,9 +170,8 @@ def _select_all(computation: Computation, retrieval: Retrieval) -> tuple[Selecte
     rows: defaultdict[str, set[int]] = defaultdict(set)
     numbers = number_rows(computation.computed) if computation.computed else {}
     for witness in computation.witnesses:
-        item = witness.edge if witness.is_edge else witness.row.value
-        roles.setdefault(item, witness.role)
-        rows[item].update(numbers.get(witness.statement, ()))
+        roles.setdefault(witness.item, witness.role)
+        rows[witness.item].update(numbers.get(witness.statement, ()))
     return tuple(
         Selected(
             candidate.rank - 1,
