@@ -14,6 +14,7 @@ from tgraph.engine.ask.computing import compute_question, evaluation_bounds, nam
 from tgraph.explain.assess.verification import CitedPlace, JudgedSentence, SentenceVerdict
 from tgraph.explain.trace.bundle_reader import BundleReader
 from tgraph.explain.trace.values import Trace, TraceSentence
+from tgraph.index.sources import is_mark
 from tgraph.retrieve.base import Context, return_none
 from tgraph.retrieve.modes.registry import mode_named
 from tgraph.store.base import Store
@@ -63,6 +64,8 @@ class Recomputation:
         reader, subject = BundleReader(quads), v.session_part_iri("query", uuid)
         if self.trace.computed is None or not self.trace.computed.sparql:
             return "the record has no query"
+        if is_mark(self.trace.computed.sparql):
+            return "the query was erased with a document"
         bounds = evaluation_bounds(self.context.settings.sparql_search)
         result = write_bindings(read_result(self.context.store, self.trace.computed.sparql, bounds))
         is_same = result == reader.read_text(subject, "result")

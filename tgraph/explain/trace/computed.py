@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from typing import get_args
+from typing import Any, get_args
 
 from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.explain.trace.bundle_reader import BundleReader
 from tgraph.explain.trace.values import TraceItem
+from tgraph.index.sources import is_mark
 from tgraph.model import (
     ComputedResult,
     ResultWitness,
@@ -35,11 +36,9 @@ def read_computed(
     query = v.session_part_iri("query", uuid)
     if not said.read_texts(query, "type"):
         return None
-    bindings = json.loads(said.read_text(query, "result") or "[]")
+    bindings = _read_json(said.read_text(query, "result"), [])
     variables = list(bindings[0]) if bindings else []
-    columns = json.loads(said.read_text(query, "columns") or "{}") or dict(
-        zip(variables, variables, strict=True)
-    )
+    columns = _read_json(said.read_text(query, "columns"), {}) or {name: name for name in variables}
     witnesses = tuple(_read_witnesses(selected))
     return ComputedResult(
         sparql=said.read_text(query, "sparql"),
@@ -59,6 +58,11 @@ def read_computed(
             for iri in said.read_numbered_iris(query, "candidateQuery")
         ),
     )
+
+
+def _read_json(text: str, absent: Any) -> Any:
+    """Return a recorded JSON text; ``absent`` where there is none, or it was erased."""
+    return json.loads(text) if text and not is_mark(text) else absent
 
 
 def _labeller(find_label: Callable[[str], str]) -> Callable[[NamedNode], str]:
