@@ -527,8 +527,8 @@ class KnowledgeGraph:
         from pyoxigraph import QueryResultsFormat, RdfFormat, parse, parse_query_results
 
         from tgraph.engine.sparql_results import stream_query_results
-        from tgraph.explain.query.guard import gives_triples
         from tgraph.explain.query.sparql import Bounds
+        from tgraph.store.query_guard import gives_triples
 
         triples = gives_triples(query)
         chosen = "ntriples" if triples else "json"
