@@ -6,6 +6,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyoxigraph import QuerySolutions
@@ -13,6 +14,7 @@ from pyoxigraph import QuerySolutions
 from tests.support.corpora import Corpus, opened
 from tests.support.paths import EXAMPLES
 from tests.support.pumps import PUMPS_CSV, PUMPS_TTL
+from tgraph.compute.linking import QuestionLinks, link_question
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.explain.audit.shacl import check_shapes
 from tgraph.extensions.interchange import import_graph
@@ -168,6 +170,34 @@ def test_auto_takes_what_asks_for_a_computation_and_nothing_else(pumps: Knowledg
         )
     }
     assert [mode == "sparql" for mode in modes.values()] == [True, False, False]
+
+
+def test_auto_plans_a_question_once(pumps: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch):
+    planned: list[str] = []
+
+    def link(question: str, *rest: Any) -> QuestionLinks:
+        planned.append(question)
+        return link_question(question, *rest)
+
+    monkeypatch.setattr("tgraph.compute.computation.link_question", link)
+    assert pumps.ask("How many pumps does Berg make?", history=[]).mode == "sparql"
+    assert planned == ["How many pumps does Berg make?"]
+
+
+def test_what_is_not_read_is_computed_with(tmp_path: Path):
+    """Beyond the rows that are read as witnesses a result is still that of all."""
+    corpus = Corpus(tmp_path, sparql_search__most_rows=2)
+    corpus.index({"pumps.csv": PUMPS_CSV + "P2,Pump P2,Norden,43,\n"})
+    with corpus.open() as graph:
+        counted = ask(graph, "How many pumps are there?")
+        heaviest = ask(graph, "Which pump is the heaviest?")
+        total = ask(graph, "What is the total weight of the pumps?")
+    assert "There are 5 pumps" in counted
+    assert "and 3 more" in counted
+    assert "Pump P5 has the greatest weight" in heaviest
+    assert "Pump P2" not in heaviest.split(".")[0]
+    assert "the 4 pumps is" in total
+    assert "Only the first 2 solutions" in counted
 
 
 def test_the_record_has_the_query_its_result_and_what_was_not_chosen(pumps: KnowledgeGraph):

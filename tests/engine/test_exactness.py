@@ -41,6 +41,8 @@ from tgraph import vocabulary as v
 from tgraph.cli.main import cli
 from tgraph.engine.components import Components
 from tgraph.engine.graph import KnowledgeGraph
+from tgraph.index.catalogue import count_catalogue
+from tgraph.index.catalogue_table import load_catalogue
 from tgraph.index.entity_network import load_network, read_network
 from tgraph.index.reports.report_table import ReportTable, load_reports, stored_reports
 from tgraph.index.vectors.inverted_list_store import open_vectors
@@ -73,6 +75,7 @@ TEXTS = (
     "# Oslo\n\nRoald Amundsen (also called Amundsen) left Oslo. Amundsen bought the Fram.\n",
     "# Death\n\nErnest Nansen (also called Nansen) died in 1912. Nansen met Edgar Evans.\n",
     "# Weather\n\nit was cold and dark all winter.\n",
+    "# Fleet\n\n| name | launched |\n|---|---|\n| Fram | 1892 |\n| Gauss | 1901 |\n",
 )
 """They share names and aliases, contradict each other, and have titles of their own: one that is
 made of a file's name is that of the file in which a text was first read."""
@@ -128,6 +131,7 @@ def exact(graph: KnowledgeGraph) -> Exact:
             (merge.absorbed, merge.canonical) for merge in graph.entities.read_merges()
         ),
     }
+    found["catalogue"] = frozenset(map(repr, count_catalogue(graph.opened.read()).classes))
     folder = graph.opened.folder
     for kind in KINDS:
         vectors = open_vectors(folder.vectors, kind)
@@ -140,11 +144,15 @@ def exact(graph: KnowledgeGraph) -> Exact:
 
 
 def assert_derived_as_stated(graph: KnowledgeGraph) -> None:
-    """The network and the reports beside the knowledge, which a purge takes away, are what it
+    """The network, the reports and the catalogue, which a purge takes away, are what the knowledge
     says."""
     store, folder = graph.opened.read(), graph.opened.folder
     pointer = read_pointer(folder)
     assert pointer is not None
+    catalogue = load_catalogue(folder.vectors, pointer.generation)
+    assert catalogue is not None
+    with closing(catalogue):
+        assert catalogue.catalogue == count_catalogue(store)
     stated, told = read_network(store), stored_reports(store)
     if network := load_network(folder.vectors, pointer.generation, stated.cutting):
         assert list(network.entities) == list(stated.entities)

@@ -80,9 +80,14 @@ class Computation:
 
 
 def catalogue_of(context: Context) -> Catalogue:
-    """Return the catalogue of the knowledge that a question is asked of, counted once while the
-    state is open."""
-    return context.read_once("catalogue", lambda: count_catalogue(context.store))
+    """Return the catalogue of the knowledge that a question is asked of: what lies ready, else
+    counted once while the state is open."""
+
+    def read() -> Catalogue:
+        table = context.catalogue()
+        return table.catalogue if table is not None else count_catalogue(context.store)
+
+    return context.read_once("catalogue", read)
 
 
 def plan_query(question: str, context: Context, least: float = LEAST_LIKELIHOOD) -> QueryPlan:
@@ -131,15 +136,11 @@ def _paths(
     return [path for path in paths if properties.issuperset(path)]
 
 
-def compute_answer(
-    question: str,
-    context: Context,
-    bounds: EvaluationBounds = BOUNDS,
-    least: float = LEAST_LIKELIHOOD,
+def compute_plan(
+    plan: QueryPlan, context: Context, bounds: EvaluationBounds = BOUNDS
 ) -> Computation:
     """Return the computation of a question: the result of its likeliest query, if it is likely
     enough."""
-    plan = plan_query(question, context, least)
     if plan.chosen is None:
         return Computation(plan)
     computed = evaluate_query(context.store, plan.chosen.candidate.query, bounds)

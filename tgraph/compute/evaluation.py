@@ -11,7 +11,7 @@ from decimal import Decimal, InvalidOperation
 
 from pyoxigraph import Literal, NamedNode, QueryBoolean, Variable
 
-from tgraph.compute.algebra import ListRows, Query, totalled_path
+from tgraph.compute.algebra import Extreme, ListRows, Query, totalled_path
 from tgraph.compute.printing import (
     GROUP,
     MEASURED,
@@ -22,8 +22,10 @@ from tgraph.compute.printing import (
     exclusions_of,
     pattern_of,
     print_query,
+    print_row_count,
     print_solutions,
     reopening_pattern,
+    restrict_rows,
 )
 from tgraph.errors import QueryError
 from tgraph.index.graph_source import Statement
@@ -69,7 +71,7 @@ class Computed:
     rows are in no total and no order. ``reopening`` are the solutions of
     excluded rows that would count if nothing excluded them, ``searched`` the values of all members
     where none is in the result. ``is_cut`` says that there are more solutions than were
-    read."""
+    read, and ``row_count`` how many rows they all have."""
 
     query: Query
     sparql: str
@@ -80,6 +82,7 @@ class Computed:
     reopening: tuple[Solution, ...] = ()
     searched: tuple[Solution, ...] = ()
     is_cut: bool = False
+    row_count: int = 0
 
     @property
     def rows(self) -> tuple[NamedNode, ...]:
@@ -98,6 +101,9 @@ def evaluate_query(store: Store, query: Query, bounds: EvaluationBounds = BOUNDS
     solutions = list(_read_solutions(store, pattern, query, bounds, deadline))
     is_cut = len(solutions) > bounds.rows or len(bindings) > bounds.rows
     solutions = solutions[: bounds.rows]
+    if is_cut and isinstance(query, Extreme):  # the first of all, not the first that were read
+        first = restrict_rows(pattern, [_node(b[ROW.value]) for b in bindings[: bounds.rows]])
+        solutions = list(_read_solutions(store, first, query, bounds, deadline))[: bounds.rows]
     conflicts = _find_conflicts(query, solutions)
     excluded = [
         replace(solution, excluding=solution.statements[: exclusion.length])
@@ -105,16 +111,22 @@ def evaluate_query(store: Store, query: Query, bounds: EvaluationBounds = BOUNDS
         for solution in _read_solutions(store, exclusion.pattern, query, bounds, deadline)
     ]
     conflicting = {(solution.row, solution.group) for solution in conflicts}
+    kept = tuple(s for s in solutions if (s.row, s.group) not in conflicting)
+    row_count = len({solution.row for solution in kept})
+    if is_cut:
+        [counted] = _read_bindings(store, print_row_count(query), bounds, deadline)
+        row_count = int(counted["count"].value)
     return Computed(
         query,
         sparql,
         bindings[: bounds.rows],
-        tuple(s for s in solutions if (s.row, s.group) not in conflicting),
+        kept,
         tuple(conflicts),
         tuple(excluded[: bounds.rows]),
         tuple(_read_reopening(store, query, excluded, bounds, deadline)),
         () if solutions else tuple(_read_searched(store, query, bounds, deadline)),
         is_cut,
+        row_count,
     )
 
 

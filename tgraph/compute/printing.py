@@ -31,6 +31,7 @@ from tgraph.compute.algebra import (
     Rows,
     Total,
     measured_path,
+    totalled_path,
 )
 from tgraph.index.catalogue import Catalogue, KnownClass, ValueKind
 
@@ -180,6 +181,18 @@ def _named_classes(catalogue: Catalogue) -> Iterator[str]:
 def print_solutions(pattern: Pattern, limit: int) -> str:
     """Return the query for the solutions of a pattern with all their variables."""
     return f"SELECT * WHERE {{\n{pattern}\n}}\nLIMIT {limit}"
+
+
+def restrict_rows(pattern: Pattern, rows: Sequence[NamedNode]) -> Pattern:
+    """Return the pattern of those of the ``rows`` that meet a pattern."""
+    return Pattern(filters=(_one_of(ROW, rows),)) + pattern
+
+
+def print_row_count(query: Query) -> str:
+    """Return the query for the number of rows that a query is computed from."""
+    pattern = pattern_of(query)
+    rows = str(pattern) if totalled_path(query) is None else _single(pattern)
+    return f"SELECT (COUNT(DISTINCT {ROW}) AS ?count) WHERE {{\n{rows}\n}}"
 
 
 def _single(pattern: Pattern, *kept: Variable) -> str:

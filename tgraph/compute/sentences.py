@@ -166,19 +166,22 @@ class _Writer:
         return f"the documents name {count:,} {noun}{_that(what)}"
 
     def _counted(self) -> str:
-        rows = self._computed.rows
-        return f"{self._how_many(len(rows))}: {list_names(sorted(map(self._label, rows)))}."
+        names = sorted(map(self._label, self._computed.rows))
+        count = self._computed.row_count
+        return f"{self._how_many(count)}: {list_names(names, count)}."
 
     def _distinct(self, path: Path) -> str:
         values = self._values_by_label(path)
-        rows = len(self._computed.rows)
-        text = f"{self._how_many(rows)}; they name {len(values):,} different values of"
-        text = f"{text} {path.last.name}"
+        distinct = int(self._computed.bindings[0]["distinct"].value)
+        text = (
+            f"{self._how_many(self._computed.row_count)}; they name {distinct:,} different values"
+        )
+        text = f"{text} of {path.last.name}"
         names = [
             name if len(group) == 1 else f"{name} ({len(group)} times)"
             for name, group in values.items()
         ]
-        return f"{text}: {list_names(names)}."
+        return f"{text}: {list_names(names, distinct)}."
 
     def _values_by_label(self, path: Path) -> dict[str, list[Solution]]:
         values: defaultdict[str, list[Solution]] = defaultdict(list)
@@ -191,12 +194,13 @@ class _Writer:
         addends = [compared_value(value) for value in values.values()]
         numbers = [number for number in addends if isinstance(number, Decimal)]
         amount = Decimal(self._computed.bindings[0]["total"].value)
-        noun = self._noun() if len(values) == 1 else self._plural()
-        which = self.describe_conditions(self._query.rows, plural=len(values) != 1)
-        of = f"the {len(values):,} {noun}{_that(which)}"
+        count = self._computed.row_count
+        noun = self._noun() if count == 1 else self._plural()
+        which = self.describe_conditions(self._query.rows, plural=count != 1)
+        of = f"the {count:,} {noun}{_that(which)}"
         name = "total" if total == "sum" else "average"
         text = f"the {name} {path.last.name} of {of} is {self._amount(amount, path)}"
-        if total == "sum" and 1 < len(numbers) <= MOST_ADDENDS:
+        if total == "sum" and 1 < len(numbers) <= MOST_ADDENDS and not self._computed.is_cut:
             text += f": {' + '.join(map(write_number, numbers))}"
         return f"{text}.{self._missing(path)}"
 
@@ -206,7 +210,7 @@ class _Writer:
     def _missing(self, path: Path) -> str:
         """Return the sentence on members without a value, where that is known."""
         rows, known = self._query.rows, self._query.rows.known_class
-        if known is None or rows.conditions or rows.only or not known.rows:
+        if known is None or rows.conditions or rows.only or not known.rows or self._computed.is_cut:
             return ""
         missing = known.members - len(
             {*self._computed.rows, *(s.row for s in self._computed.conflicts)}
@@ -222,7 +226,7 @@ class _Writer:
         path = query.path
         adjective = self._adjective(query)
         which = self.describe_conditions(query.rows, plural=True)
-        count = len(self._computed.rows)
+        count = self._computed.row_count
         among = f" of the {count:,} {self._plural()}{_that(which)}" if count > 1 else ""
         if query.places == 1 and _is_participle(path.last.name):
             names = list_names([self._label(solution.row) for solution in best])

@@ -506,10 +506,11 @@ class KnowledgeGraph:
         return check_integrity_of(self.opened, head, public_key)
 
     def catalogue(self) -> Catalogue:
-        """Return the classes, tables and properties of knowledge, with counts and values."""
-        from tgraph.compute.computation import catalogue_of
+        """Return the classes, tables and properties of knowledge, with counts and values; what
+        only sentences state too, which is counted."""
+        from tgraph.index.catalogue import count_catalogue
 
-        return catalogue_of(self.opened.context())
+        return count_catalogue(self.opened.context().store, is_whole=True)
 
     def plan_query(self, question: str) -> QueryPlan:
         """Return the queries that a question may mean, as the mode ``sparql`` makes them."""

@@ -166,6 +166,7 @@ class OpenCollection:
             reader=self.parts.passage_reader,
             reports=knowledge.reports,
             table=knowledge.table,
+            catalogue=knowledge.catalogue,
             generation=knowledge.generation,
         )
 

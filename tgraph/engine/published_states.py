@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from tgraph.engine.components import Components
 from tgraph.engine.progress import OnMessage, OnProgress, Progress, Watching
 from tgraph.errors import NothingIndexedError, StoreError
+from tgraph.index.catalogue_table import CatalogueTable, load_catalogue
 from tgraph.index.data_files import DamagedIndexError
 from tgraph.index.evidence import left_out, stored_evidence
 from tgraph.index.lookup_table import LookupTable, load_table
@@ -155,6 +156,7 @@ class OpenKnowledge:
     vectors: LazyVectors
     table: LazyTable[LookupTable | None]
     reports: LazyTable[ReportTable | None]
+    catalogue: LazyTable[CatalogueTable | None]
     contexts: OrderedDict[str, Context] = field(default_factory=OrderedDict)
     past: OrderedDict[tuple[int, str], PastKnowledge] = field(default_factory=OrderedDict)
 
@@ -167,6 +169,7 @@ class OpenKnowledge:
             past.close()
         self.table.close()
         self.reports.close()
+        self.catalogue.close()
         self.snapshot.close()
 
 
@@ -314,6 +317,7 @@ class PublishedStates:
             ),
             table,
             LazyTable(partial(load_reports, snapshot.vectors, generation)),
+            LazyTable(partial(load_catalogue, snapshot.vectors, generation)),
         )
 
     def _nothing_indexed(self) -> StoreError:

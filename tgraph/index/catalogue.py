@@ -1,13 +1,15 @@
 """The catalogue: the classes, tables and properties of knowledge, with counts and values.
 
 It is a function of the standing state alone, counted by a few queries that group in the store, so
-that memory here is bounded by the numbers of properties, tables and rows."""
+that memory here is bounded by the numbers of properties, tables and rows. What only sentences state
+has no end of properties, and is counted only for who wants to see all."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from heapq import nsmallest
 from itertools import groupby
 from operator import attrgetter
@@ -112,7 +114,7 @@ class KnownClass:
     label: str
     members: int
     properties: tuple[tuple[NamedNode, int], ...]
-    rows: tuple[NamedNode, ...] = ()
+    rows: Sequence[NamedNode] = ()
     columns: tuple[CatalogueColumn, ...] = ()
     type: str = ""
     type_label: str = ""
@@ -124,22 +126,30 @@ class KnownClass:
         return self.kind == "table"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Catalogue:
     """The classes and properties of a state of knowledge, the most frequent first."""
 
     classes: tuple[KnownClass, ...]
     properties: tuple[KnownProperty, ...]
 
+    @cached_property
+    def _by_iri(self) -> Mapping[NamedNode, KnownProperty]:
+        return {known.iri: known for known in self.properties}
+
     def property_of(self, iri: NamedNode) -> KnownProperty:
         """Return the property with the IRI."""
-        return next(known for known in self.properties if known.iri == iri)
+        return self._by_iri[iri]
 
 
-def count_catalogue(store: Store) -> Catalogue:
-    """Return the catalogue of the state of knowledge in a store."""
+def count_catalogue(store: Store, *, is_whole: bool = False) -> Catalogue:
+    """Return the catalogue of the state of knowledge in a store: of what tables and imported graphs
+    state, or the whole one."""
+    rows = _read_standing_rows(store)
+    columns = {place[1].property for row in rows for place in row.columns}
+    asked: dict[str, list[Term]] = {"properties": _relations(store, columns, is_whole=is_whole)}
     domains: defaultdict[str, list[tuple[NamedNode, int]]] = defaultdict(list)
-    for row in iterate_rows(store, "catalogue/domains"):
+    for row in iterate_rows(store, "catalogue/domains", asked):
         domains[text_of(row["class"])].append((_node(row["property"]), _number(row["subjects"])))
     members = {
         text_of(row["class"]): _number(row["members"])
@@ -151,11 +161,22 @@ def count_catalogue(store: Store) -> Catalogue:
         for iri, count in members.items()
         if domains[iri]
     ]
-    tables = list(_read_tables(store, members, labels))
-    columns = {column.property for table in tables for column in table.columns}
-    properties = _count_properties(store, columns)
-    classes = sorted((*types, *tables, *_name_classes(store)), key=_class_order)
+    tables = list(_build_tables(store, rows, members, labels))
+    properties = _count_properties(store, columns, asked)
+    classes = sorted((*types, *tables, *_name_classes(store, asked)), key=_class_order)
     return Catalogue(tuple(classes), tuple(sorted(properties, key=_property_order)))
+
+
+def _relations(store: Store, columns: Collection[NamedNode], *, is_whole: bool) -> list[Term]:
+    """Return the properties that tables or imported graphs state, or all."""
+    quads = store.match(None, v.RDF_TYPE, v.tg("Relation"), v.KNOWLEDGE_GRAPH)
+    relations = {quad.subject for quad in quads if isinstance(quad.subject, NamedNode)}
+    asked = (iri for iri in relations if is_whole or _is_structured(iri, columns))
+    return sorted(asked, key=str)
+
+
+def _is_structured(iri: NamedNode, columns: Collection[NamedNode]) -> bool:
+    return iri in columns or not iri.value.startswith(v.relation_iri(""))
 
 
 def _class_order(known: KnownClass) -> tuple[int, str, str, str]:
@@ -166,16 +187,21 @@ def _property_order(known: KnownProperty) -> tuple[int, str]:
     return -known.statements, known.iri.value
 
 
-def _count_properties(store: Store, columns: Collection[NamedNode]) -> list[KnownProperty]:
+_Parameters = Mapping[str, Sequence[Term]]
+
+
+def _count_properties(
+    store: Store, columns: Collection[NamedNode], asked: _Parameters
+) -> list[KnownProperty]:
     kinds: defaultdict[NamedNode, defaultdict[ValueKind, int]] = defaultdict(
         lambda: defaultdict(int)
     )
     subjects: defaultdict[NamedNode, int] = defaultdict(int)
-    for row in iterate_rows(store, "catalogue/properties"):
+    for row in iterate_rows(store, "catalogue/properties", asked):
         kind = _KINDS.get(text_of(row["kind"]), "other")
         kinds[_node(row["property"])][kind] += _number(row["statements"])
         subjects[_node(row["property"])] += _number(row["subjects"])
-    values, distinct = _frequent_values(store)
+    values, distinct = _frequent_values(store, asked)
     labels = _labels(
         store,
         [iri.value for iri in kinds]
@@ -203,19 +229,19 @@ def _count_properties(store: Store, columns: Collection[NamedNode]) -> list[Know
                 subjects[iri],
                 distinct[iri],
                 shown,
-                iri in columns or not iri.value.startswith(v.relation_iri("")),
+                _is_structured(iri, columns),
             )
         )
     return counted
 
 
 def _frequent_values(
-    store: Store,
+    store: Store, asked: _Parameters
 ) -> tuple[dict[NamedNode, list[tuple[Object, int]]], dict[NamedNode, int]]:
     """Return the most frequent values of each property, and the number of distinct values."""
     kept: defaultdict[NamedNode, list[tuple[Object, int]]] = defaultdict(list)
     distinct: defaultdict[NamedNode, int] = defaultdict(int)
-    for row in iterate_rows(store, "catalogue/values"):
+    for row in iterate_rows(store, "catalogue/values", asked):
         iri, value = _node(row["property"]), row["value"]
         distinct[iri] += 1
         if isinstance(value, NamedNode | Literal) and len(value.value) <= LONGEST_VALUE:
@@ -251,14 +277,21 @@ class _CatalogueRow:
     types: frozenset[str]
 
 
-def _read_tables(
-    store: Store, members: Mapping[str, int], labels: Mapping[str, str]
-) -> Iterator[KnownClass]:
+def _read_standing_rows(store: Store) -> list[_CatalogueRow]:
+    """Return the rows of the tables of standing documents, in the order of their places."""
     standing = standing_documents(store)
-    rows = sorted(
+    return sorted(
         (row for row in _read_rows(store) if row.document in standing),
         key=lambda row: (row.document, row.page, row.start),
     )
+
+
+def _build_tables(
+    store: Store,
+    rows: Sequence[_CatalogueRow],
+    members: Mapping[str, int],
+    labels: Mapping[str, str],
+) -> Iterator[KnownClass]:
     titles = document_titles(store, {row.document for row in rows})
     for document, group in groupby(rows, key=attrgetter("document")):
         for table in _split_tables(list(group)):
@@ -341,11 +374,11 @@ def _build_table(
 # --- names ------------------------------------------------------------------------------------
 
 
-def _name_classes(store: Store) -> Iterator[KnownClass]:
+def _name_classes(store: Store, asked: _Parameters) -> Iterator[KnownClass]:
     """Yield a class for each word that begins the names of several things without a class that
     have a property in common: "pump" of Pump P1 and Pump P2."""
     groups: defaultdict[str, dict[NamedNode, set[NamedNode]]] = defaultdict(dict)
-    for row in iterate_rows(store, "catalogue/names"):
+    for row in iterate_rows(store, "catalogue/names", asked):
         word, _, rest = text_of(row["label"]).partition(" ")
         if rest and word.isalpha():
             members = groups[word.lower()]

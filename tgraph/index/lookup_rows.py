@@ -214,15 +214,15 @@ def _evidence_row(row: Sequence[Any]) -> EvidenceRow:
 
 def statements_of(rows: Iterable[Sequence[Any]]) -> Edges:
     """The statements of rows with the columns of ``TERMS``."""
-    return {unpacked_edge(iri): (_node(s), _node(p), _term(o)) for iri, s, p, o in rows}
+    return {unpacked_edge(iri): (_node(s), _node(p), parse_object(o)) for iri, s, p, o in rows}
 
 
 def _node(text: str) -> NamedNode:
     return NamedNode(text[1:-1])
 
 
-def _term(text: str) -> Object:
-    """A term by its N-Triples form."""
+def parse_object(text: str) -> Object:
+    """Return the term of an N-Triples form."""
     if text.startswith("<"):
         return _node(text)
     quad: Quad = next(parse(f"<x:x> <x:x> {text} .", RdfFormat.N_TRIPLES, lenient=True))

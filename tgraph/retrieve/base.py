@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from tgraph.errors import EvidenceError
 from tgraph.index.authority import Authorities, read_authorities
+from tgraph.index.catalogue_table import CatalogueTable
 from tgraph.index.evidence import EvidenceReader, left_out
 from tgraph.index.graph_source import GraphSource
 from tgraph.index.lookup_table import LookupTable
@@ -155,7 +156,8 @@ class Context:
     """A retriever's context: a published collection state, or the part left by ``filters``.
 
     ``reader``, if present, finds answers in passages. ``reports`` returns the state's
-    communities and reports, and ``table`` the state's evidence and counts, where prepared.
+    communities and reports, ``table`` the state's evidence and counts, and ``catalogue`` the
+    classes and properties that questions compute with, where prepared.
     ``doubts`` concern omitted evidence, ``notes`` contains facts about the state readers must
     know beside the answers; ``generation`` is the knowledge generation, ``wording`` that of the
     session (``tgraph.retrieve.reasons``)."""
@@ -170,6 +172,7 @@ class Context:
     filters: Filters = NO_FILTERS
     reports: Callable[[], ReportTable | None] = return_none
     table: Callable[[], LookupTable | None] = return_none
+    catalogue: Callable[[], CatalogueTable | None] = return_none
     doubts: Doubts = field(default_factory=Doubts)
     notes: tuple[str, ...] = ()
     generation: int = 0

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from pyoxigraph import NamedNode
 
 from tgraph.answer.computed import ComputedSelection, ComputedSynthesiser
 from tgraph.compute.algebra import write_algebra
-from tgraph.compute.computation import Computation, compute_answer
+from tgraph.compute.computation import Computation, QueryPlan, compute_plan, plan_query
 from tgraph.compute.evaluation import MOST_RECORDED, EvaluationBounds
 from tgraph.compute.printing import name_columns
 from tgraph.compute.sentences import ComputedSentence, write_sentences
@@ -54,16 +54,19 @@ _SCORES: dict[WitnessRole, float] = {
 
 @dataclass(frozen=True, slots=True)
 class Computing:
-    """A method that answers by a query; nothing is retrieved where no query is likely enough."""
+    """A method that answers by a query; nothing is retrieved where no query is likely enough.
+
+    ``plan`` is that of the question, where it was made for the choice of the mode."""
 
     mode: str
     settings: SparqlSearchSettings
     synthesiser: ComputedSynthesiser
+    plan: QueryPlan | None = None
 
     def gather(self, question: Question, context: Context, record: SessionRecord) -> Gathering:
         """As ``Method.gather``."""
         with record.step("QueryMaking", GRAMMAR) as step:
-            computation = compute_question(question.text, context, self.settings)
+            computation = compute_question(question.text, context, self.settings, self.plan)
             made = record.computed_query(step, computation)
         with record.step("QueryEvaluating", GRAMMAR, [made]):
             retrieval = retrieve_witnesses(computation, context, self.settings.most_witnesses)
@@ -82,11 +85,16 @@ def evaluation_bounds(settings: SparqlSearchSettings) -> EvaluationBounds:
 
 
 def compute_question(
-    question: str, context: Context, settings: SparqlSearchSettings
+    question: str,
+    context: Context,
+    settings: SparqlSearchSettings,
+    plan: QueryPlan | None = None,
 ) -> Computation:
-    """Return the computation of a question within the bounds of the settings."""
-    bounds = evaluation_bounds(settings)
-    return compute_answer(question, context, bounds, settings.least_likelihood)
+    """Return the computation of a question within the bounds of the settings, by the ``plan`` of
+    the question where there is one."""
+    least = settings.least_likelihood
+    plan = plan_query(question, context, least) if plan is None else replace(plan, least=least)
+    return compute_plan(plan, context, evaluation_bounds(settings))
 
 
 def retrieve_witnesses(computation: Computation, context: Context, most: int) -> Retrieval:

@@ -303,14 +303,17 @@ def choose_computed(question: Question, parts: Components, context: Context) -> 
         return None
     from tgraph.answer.mode_choice import ModeReason
     from tgraph.compute.computation import plan_query
-    from tgraph.engine.ask.computing import GRAMMAR
+    from tgraph.engine.ask.computing import GRAMMAR, Computing
 
     plan = plan_query(question.text, context, SURELY_COMPUTED)
     if plan.chosen is None or not plan.chosen.candidate.is_computing:
         return None
     why = explain("form-computed", likelihood=plan.chosen.likelihood)
     about = ModeReason("listed", why)
-    return Chosen(method_of(parts.settings.auto.computed, parts), about, GRAMMAR)
+    method = method_of(parts.settings.auto.computed, parts)
+    if isinstance(method, Computing):
+        method = replace(method, plan=plan)
+    return Chosen(method, about, GRAMMAR)
 
 
 SURELY_COMPUTED = 0.75

@@ -1,16 +1,20 @@
-"""Tables saved beside the vectors: look-ups, communities with their reports, the entity network."""
+"""Tables saved beside the vectors: look-ups, communities with their reports, the catalogue, the
+entity network."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import closing, suppress
 from functools import partial
+from pathlib import Path
 
 from tgraph.answer.report_batches import whole_cost
 from tgraph.engine.components import Components
 from tgraph.engine.index.community_reports import current_network
 from tgraph.engine.index.phase import IndexContext
 from tgraph.errors import StoreError
+from tgraph.index.catalogue import count_catalogue
+from tgraph.index.catalogue_table import CatalogueTable
 from tgraph.index.evidence import EvidenceReader
 from tgraph.index.hub_rows import write_hub_rows
 from tgraph.index.lookup_table import LookupTable, load_table
@@ -43,7 +47,14 @@ def save_tables(context: IndexContext, vectors: Mapping[str, VectorIndex], gener
     if not context.is_large:
         _fill_tables(context, vectors)
         context.table().save(context.copy.vectors, generation)
+    keep_catalogue(context.copy.store, context.copy.vectors, generation)
     current_network(context).save(context.copy.vectors, generation)
+
+
+def keep_catalogue(store: Store, folder: Path, generation: int) -> None:
+    """Save the catalogue of a store in the folder."""
+    with closing(CatalogueTable.from_catalogue(count_catalogue(store))) as table:
+        table.save(folder, generation)
 
 
 def _fill_tables(context: IndexContext, sets: Mapping[str, VectorIndex]) -> None:

@@ -18,13 +18,14 @@ from pathlib import Path
 
 from tgraph.engine.checks import PATIENCE, HealthFinding
 from tgraph.engine.components import Components
-from tgraph.engine.index.saved_tables import tables_of
+from tgraph.engine.index.saved_tables import keep_catalogue, tables_of
 from tgraph.engine.index.stale_readings import find_stale_readings
 from tgraph.engine.open_collection import OpenCollection
 from tgraph.engine.progress import OnProgress, Progress
 from tgraph.errors import DamagedStoreError, StoreError, TgraphError
 from tgraph.explain.trace.documents import list_documents
 from tgraph.extensions.operations.derived_renewal import renew_reports
+from tgraph.index.catalogue_table import load_catalogue
 from tgraph.index.lookup_table import load_table
 from tgraph.index.reports.report_table import load_reports
 from tgraph.index.vectors.base import VectorIndex
@@ -252,6 +253,7 @@ def _mend_derived(opened: OpenCollection, progress: OnProgress) -> Iterator[Heal
             *_mend_vectors(opened, store, generation, progress),
             _mend_lookups(opened, store, generation),
             _mend_reports(opened, store, generation),
+            _mend_catalogue(opened, store, generation),
         ]
         if any(finding.status == "mended" for finding in findings):
             opened.ledger.publish(store)
@@ -314,6 +316,16 @@ def _mend_reports(opened: OpenCollection, store: OxigraphStore, generation: int)
         return HealthFinding("ok", "reports at hand", "whole")
     renew_reports(opened, store, generation)
     return HealthFinding("mended", "reports at hand", "made anew of the store")
+
+
+def _mend_catalogue(opened: OpenCollection, store: OxigraphStore, generation: int) -> HealthFinding:
+    folder = opened.folder.vectors
+    catalogue = load_catalogue(folder, generation)
+    if catalogue is not None:
+        catalogue.close()
+        return HealthFinding("ok", "catalogue", "whole")
+    keep_catalogue(store, folder, generation)
+    return HealthFinding("mended", "catalogue", "made anew of the store")
 
 
 # --- caches ---

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from contextlib import closing
 
-from tgraph.engine.index.saved_tables import count_reports, tables_of
+from tgraph.engine.index.saved_tables import count_reports, keep_catalogue, tables_of
 from tgraph.engine.open_collection import OpenCollection
 from tgraph.errors import TgraphError
 from tgraph.index.evidence import EvidenceReader
@@ -24,7 +24,7 @@ from tgraph.store.oxigraph import OxigraphStore
 SAMPLE = 64
 """Things of a kind whose vectors are compared; where there are no more, all are."""
 
-_TABLES = ("lookups", "communities", "network")
+_TABLES = ("lookups", "communities", "catalogue", "network")
 _LEAST_SIMILARITY = 0.98
 """Of the same text on other processors; of another text it is far below."""
 
@@ -45,6 +45,7 @@ def renew_derived(opened: OpenCollection, store: OxigraphStore) -> None:
     with closing(tables_of(store, opened.librarian, vectors)) as table:
         table.save(folder, generation)
     renew_reports(opened, store, generation)
+    keep_catalogue(store, folder, generation)
 
 
 def _renew_vectors(
