@@ -199,15 +199,19 @@ class SessionRecord(BundleRecord):
             dropped=dropped,
         )
 
-    def computed_query(self, step: str, computation: Computation) -> str:
+    def computed_query(self, step: str, computation: Computation, revises: str = "") -> str:
         """Record the query that a question became, with its algebra and its result, and the
-        likeliest queries that were not chosen, with the reason; the chosen one may be missing."""
+        likeliest queries that were not chosen, with the reason; the chosen one may be missing.
+
+        A query that a person changed is a revision of that of the session ``revises``."""
         from tgraph.compute.algebra import write_algebra  # few sessions compute
         from tgraph.compute.evaluation import write_bindings
         from tgraph.compute.printing import write_columns
 
         plan, computed = computation.plan, computation.computed
         chosen = plan.chosen
+        earlier = revises.removeprefix(v.session_iri(""))
+        revised = iri_node(v.session_part_iri("query", earlier)) if earlier else None
         subject = self.entity(
             self.part("query"),
             "ComputedQuery",
@@ -217,6 +221,7 @@ class SessionRecord(BundleRecord):
             (v.tg("result"), write_bindings(computed.bindings) if computed else None),
             (v.tg("confidence"), chosen.likelihood if chosen else 0.0),
             (v.tg("reasoning"), "; ".join(chosen.candidate.reasons) if chosen else None),
+            (v.tg("revises"), revised),
             label="Query of the question",
             by=step,
         )

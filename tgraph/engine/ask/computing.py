@@ -11,7 +11,13 @@ from pyoxigraph import NamedNode
 
 from tgraph.answer.computed import ComputedSelection, ComputedSynthesiser
 from tgraph.compute.algebra import write_algebra
-from tgraph.compute.computation import Computation, QueryPlan, compute_plan, plan_query
+from tgraph.compute.computation import (
+    Computation,
+    QueryPlan,
+    compute_plan,
+    plan_query,
+    plan_written,
+)
 from tgraph.compute.evaluation import MOST_RECORDED, EvaluationBounds
 from tgraph.compute.printing import name_columns
 from tgraph.compute.sentences import ComputedSentence, write_sentences
@@ -66,8 +72,8 @@ class Computing:
     def gather(self, question: Question, context: Context, record: SessionRecord) -> Gathering:
         """As ``Method.gather``."""
         with record.step("QueryMaking", GRAMMAR) as step:
-            computation = compute_question(question.text, context, self.settings, self.plan)
-            made = record.computed_query(step, computation)
+            computation = compute_question(question, context, self.settings, self.plan)
+            made = record.computed_query(step, computation, question.revises)
         with record.step("QueryEvaluating", GRAMMAR, [made]):
             retrieval = retrieve_witnesses(computation, context, self.settings.most_witnesses)
             stage = record.retrieval(retrieval, [made])
@@ -85,15 +91,20 @@ def evaluation_bounds(settings: SparqlSearchSettings) -> EvaluationBounds:
 
 
 def compute_question(
-    question: str,
+    question: Question,
     context: Context,
     settings: SparqlSearchSettings,
     plan: QueryPlan | None = None,
 ) -> Computation:
     """Return the computation of a question within the bounds of the settings, by the ``plan`` of
-    the question where there is one."""
+    the question where there is one, and by the query that a person wrote."""
     least = settings.least_likelihood
-    plan = plan_query(question, context, least) if plan is None else replace(plan, least=least)
+    if question.sparql:
+        plan = plan_written(question.sparql, context)
+    elif plan is None:
+        plan = plan_query(question.text, context, least)
+    else:
+        plan = replace(plan, least=least)
     return compute_plan(plan, context, evaluation_bounds(settings))
 
 

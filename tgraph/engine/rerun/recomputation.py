@@ -11,6 +11,7 @@ from pyoxigraph import NamedNode
 from tgraph import vocabulary as v
 from tgraph.compute.evaluation import read_result, write_bindings
 from tgraph.engine.ask.computing import compute_question, evaluation_bounds, name_result
+from tgraph.engine.ask.parameters import asked_of
 from tgraph.explain.assess.verification import CitedPlace, JudgedSentence, SentenceVerdict
 from tgraph.explain.trace.bundle_reader import BundleReader
 from tgraph.explain.trace.values import Trace, TraceSentence
@@ -73,7 +74,8 @@ class Recomputation:
 
     def _sentences(self) -> list[str]:
         settings = self.context.settings.sparql_search
-        computation = compute_question(self.trace.question, self.context, settings)
+        question = asked_of(self.trace.question, self.trace.parameters)
+        computation = compute_question(question, self.context, settings)
         return [sentence.text for sentence in name_result(computation, self.context)]
 
 

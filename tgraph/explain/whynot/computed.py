@@ -11,11 +11,12 @@ from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.compute.algebra import Condition, Extreme, ListRows, Path, Query, Rows, measured_path
-from tgraph.compute.computation import plan_query
+from tgraph.compute.computation import catalogue_of
 from tgraph.compute.evaluation import Computed, EvaluationBounds, Solution, evaluate_query
-from tgraph.compute.printing import print_query
+from tgraph.compute.query_reader import read_query
 from tgraph.compute.sentences import describe_condition, describe_value, list_names
 from tgraph.compute.witnesses import winners
+from tgraph.errors import QueryError
 from tgraph.explain.trace.values import Trace
 from tgraph.explain.whynot.expected import Expected
 from tgraph.index.graph_source import Statement
@@ -47,14 +48,14 @@ def describe_missing_query(computed: ComputedResult) -> str:
 
 def explain_row(trace: Trace, expected: Expected, context: Context) -> RowAbsence | None:
     """Return why the expected row is not in the result of a session's query; None where it is, or
-    where no row is expected, or where the query can't be made again."""
+    where no row is expected, or where the query can't be read."""
     settings = context.settings.sparql_search
-    plan = plan_query(trace.question, context, settings.least_likelihood)
-    recorded = trace.computed.sparql if trace.computed else ""
-    if plan.chosen is None or print_query(plan.chosen.candidate.query) != recorded:
+    try:
+        query = read_query(trace.computed.sparql if trace.computed else "", catalogue_of(context))
+    except QueryError:
         return None
     bounds = EvaluationBounds(settings.most_rows, settings.seconds)
-    search = _RowSearch(plan.chosen.candidate.query, context, bounds)
+    search = _RowSearch(query, context, bounds)
     rows = list(search.find_rows(expected))
     if not rows:
         return search.explain_unknown(expected)
