@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, replace
 
 from tgraph.answer.base import Draft, Notes
 from tgraph.compute.sentences import ComputedSentence
 from tgraph.index.graph_source import Statement
-from tgraph.model import Agent, Selected, Selection
+from tgraph.model import Agent, ComputedResult, Selected, Selection
 from tgraph.models.base import CallSink
 from tgraph.retrieve.base import Question
 from tgraph.version import __version__
@@ -21,10 +21,22 @@ MOST_CITED = 100
 @dataclass(frozen=True, slots=True)
 class ComputedSelection(Selection):
     """The witnesses of a result, all selected, with the sentences that say it; ``unlinked`` are the
-    words of a question that no query accounts for."""
+    words of a question that no query accounts for, ``result`` is the table.
+    ``compute_without`` gives the sentences of the result without the witnesses of some items."""
 
     sentences: tuple[ComputedSentence, ...] = ()
     unlinked: tuple[str, ...] = ()
+    result: ComputedResult | None = None
+    compute_without: Callable[[Collection[str]], tuple[ComputedSentence, ...]] | None = None
+
+    def keep_selected(self, positions: Collection[int]) -> ComputedSelection:
+        """As ``Selection.keep_selected``: the query is evaluated without the other witnesses."""
+        kept = tuple(each for at, each in enumerate(self.selected) if at in positions)
+        if self.compute_without is None:
+            return replace(self, selected=kept)
+        left_out = {each.item.iri for at, each in enumerate(self.selected) if at not in positions}
+        sentences = self.compute_without(left_out)
+        return replace(self, selected=kept, sentences=sentences)
 
 
 class ComputedSynthesiser:

@@ -88,8 +88,8 @@ def sparql(
     if question is not None:
         _print_query_of(question)
         return
-    from tgraph.explain.query.guard import gives_triples
     from tgraph.explain.query.sparql import Bounds
+    from tgraph.store.query_guard import gives_triples
 
     body = one_text("query", text, query, file.read() if file else None)
     limits = Bounds(bounds["timeout"], int(bounds["memory"] * (1 << 30)), bounds["limit"])

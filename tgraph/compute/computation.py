@@ -10,19 +10,25 @@ from pyoxigraph import Literal, NamedNode
 from tgraph import vocabulary as v
 from tgraph.compute.algebra import LONGEST_PATH
 from tgraph.compute.evaluation import BOUNDS, Computed, EvaluationBounds, evaluate_query
-from tgraph.compute.grammar import make_candidates
+from tgraph.compute.grammar import CandidateQuery, make_candidates
 from tgraph.compute.linking import QuestionLinks, link_question
-from tgraph.compute.printing import print_paths
+from tgraph.compute.printing import print_paths, print_query
+from tgraph.compute.query_reader import read_query
 from tgraph.compute.ranking import LEAST_LIKELIHOOD, RankedQuery, rank_candidates
 from tgraph.compute.witnesses import Witness, find_witnesses
 from tgraph.index.catalogue import Catalogue, KnownClass, count_catalogue
-from tgraph.model import Object
+from tgraph.model import Object, UnchosenQuery
 from tgraph.retrieve.base import Context
 from tgraph.retrieve.entity_matching import match_all
 from tgraph.store.base import Solutions
 
 MOST_LITERALS = 20
 """Statements with a literal that are looked at for its properties."""
+
+BY_HAND = "a person wrote the query"
+
+MOST_UNCHOSEN = 10
+"""Queries not chosen that the record has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +50,20 @@ class QueryPlan:
         """The queries that the question doesn't mean."""
         return self.ranked[1:] if self.chosen else self.ranked
 
-    def explain_rejection(self, ranked: RankedQuery) -> str:
+    @property
+    def rejected(self) -> tuple[UnchosenQuery, ...]:
+        """The likeliest queries that the question doesn't mean, each with the reason."""
+        return tuple(
+            UnchosenQuery(
+                print_query(ranked.candidate.query),
+                ranked.likelihood,
+                "; ".join(ranked.candidate.reasons),
+                self._explain_rejection(ranked),
+            )
+            for ranked in self.unchosen[:MOST_UNCHOSEN]
+        )
+
+    def _explain_rejection(self, ranked: RankedQuery) -> str:
         """Return why a query was not chosen."""
         if ranked.unaccounted:
             return f"it has no account of: {', '.join(ranked.unaccounted)}"
@@ -118,6 +137,14 @@ def _paths(
     assert isinstance(results, Solutions)
     paths = [tuple(term for term in row if isinstance(term, NamedNode)) for row in results]
     return [path for path in paths if properties.issuperset(path)]
+
+
+def plan_written(sparql: str, context: Context) -> QueryPlan:
+    """Return the plan of a query that a person wrote. Raise ``QueryError`` for one that the algebra
+    can't say."""
+    query = read_query(sparql, catalogue_of(context))
+    candidate = CandidateQuery(query, frozenset(), (), (BY_HAND,))
+    return QueryPlan(QuestionLinks(()), (RankedQuery(candidate, 1.0),))
 
 
 def compute_plan(

@@ -3,7 +3,9 @@ document enters the text of a query."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
@@ -28,9 +30,10 @@ from tgraph.compute.algebra import (
     Query,
     Rows,
     Total,
+    measured_path,
     totalled_path,
 )
-from tgraph.index.catalogue import KnownClass, ValueKind
+from tgraph.index.catalogue import Catalogue, KnownClass, ValueKind
 
 Node = NamedNode | Literal | Variable
 
@@ -65,9 +68,9 @@ class Pattern:
         return "\n".join(f"  {part}" for part in (*self.triples, *self.filters))
 
 
-def print_query(query: Query) -> str:
+def print_query(query: Query, names: _Names | None = None) -> str:
     """Return the SPARQL query that answers a query of the algebra."""
-    pattern = pattern_of(query)
+    pattern = pattern_of(query, names)
     match query:
         case Exists():
             return f"ASK {{\n{pattern}\n}}"
@@ -101,6 +104,78 @@ def print_query(query: Query) -> str:
             columns = f"{ROW} {VALUE}" if shown else ROW
             end = f"\nLIMIT {limit}" if limit is not None else ""
             return f"SELECT DISTINCT {columns} WHERE {{\n{pattern}\n}}\nORDER BY {columns}{end}"
+
+
+def name_columns(query: Query) -> dict[str, str]:
+    """Return the variables of a query's result, in order, each with the head of its column."""
+    known = query.rows.known_class
+    row = (known.type_label or known.label) if known else "thing"
+    match query:
+        case Exists():
+            return {"is": "answer"}
+        case Count(distinct=None):
+            return {"count": f"number: {row}"}
+        case Count(distinct=Path() as distinct):
+            return {"count": f"number: {row}", "distinct": f"different: {distinct.label}"}
+        case Aggregate(total=total, path=path):
+            return {"total": f"{total}: {path.label}"}
+        case GroupRows(by=by, total=None):
+            return {GROUP.value: by.label, "count": f"number: {row}"}
+        case GroupRows(by=by, total=total, path=Path() as path):
+            return {GROUP.value: by.label, "total": f"{total}: {path.label}"}
+        case ListRows(shown=None):
+            return {ROW.value: row}
+    measured = measured_path(query)
+    return {ROW.value: row, VALUE.value: measured.label if measured else "value"}
+
+
+def write_columns(query: Query) -> str:
+    """Return the columns of a query's result as JSON, for the record."""
+    return json.dumps(name_columns(query), ensure_ascii=False)
+
+
+def write_query(query: Query, catalogue: Catalogue) -> str:
+    """Return a query as a person writes it, and as ``read_query`` reads it: a class by its name,
+    the places that are asked as LIMIT, and values without the query that makes them single."""
+    names = _Names(frozenset(_named_classes(catalogue)))
+    rows = rows_pattern(query.rows, names)
+    match query:
+        case Aggregate(total=total, path=path):
+            head = f"SELECT ({_TOTALS[total]}({VALUE}) AS ?total)"
+            pattern, tail = rows + _path_pattern(path, VALUE, names), ""
+        case Extreme(path=path, is_most=is_most, places=places):
+            order = f"DESC({VALUE})" if is_most else VALUE
+            head, tail = f"SELECT {ROW} {VALUE}", f"\nORDER BY {order}\nLIMIT {places}"
+            pattern = rows + _path_pattern(path, VALUE, names)
+        case GroupRows(by=by, total=total, path=path) if path is not None and total is not None:
+            head = f"SELECT {GROUP} ({_TOTALS[total]}({VALUE}) AS ?total)"
+            pattern = rows + _path_pattern(by, GROUP, names) + _path_pattern(path, VALUE, names)
+            tail = f"\nGROUP BY {GROUP}"
+        case Difference(path=path):
+            head, tail = f"SELECT (MAX({VALUE}) - MIN({VALUE}) AS ?difference)", ""
+            pattern = rows + _path_pattern(path, VALUE, names)
+        case CompareTwo(path=path, is_more=is_more, asks_which=asks_which):
+            which = Extreme(query.rows, path, is_more)
+            return write_query(which, catalogue) if asks_which else _write_comparison(query, names)
+        case _:
+            return print_query(query, names)
+    return f"{head} WHERE {{\n{pattern}\n}}{tail}"
+
+
+def _write_comparison(query: CompareTwo, names: _Names) -> str:
+    """Return the question whether the first of two rows has the greater value, or the lesser."""
+    pattern = Pattern()
+    for row, value in zip(query.rows.only, ("?value", "?other"), strict=True):
+        steps = _path_pattern(query.path, Variable(value[1:]), names)
+        first, *others = steps.triples
+        pattern += Pattern((replace(first, subject=row), *others))
+    return f"ASK {{\n{pattern}\n  FILTER(?value {'>' if query.is_more else '<'} ?other)\n}}"
+
+
+def _named_classes(catalogue: Catalogue) -> Iterator[str]:
+    """Yield the keys of the classes that are known by their key alone."""
+    keys = Counter(known.key for known in catalogue.classes)
+    yield from (key for key, number in keys.items() if number == 1)
 
 
 def print_solutions(pattern: Pattern, limit: int) -> str:
@@ -201,10 +276,12 @@ def _without_negations(query: Query) -> Query:
 
 
 class _Names:
-    """A source of unused variable names for a pattern."""
+    """A source of unused variable names for a pattern; classes with one of the ``keys`` are
+    written by their key, where others are written by their members."""
 
-    def __init__(self) -> None:
+    def __init__(self, keys: frozenset[str] = frozenset()) -> None:
         self._numbers = count(1)
+        self.keys = keys
 
     def new(self, stem: str) -> Variable:
         return Variable(f"{stem}{next(self._numbers)}")
@@ -226,6 +303,9 @@ def _class_pattern(known: KnownClass, names: _Names) -> Pattern:
     """Return the pattern of a class: its type, where that is the whole class, or its members."""
     if known.kind == "type" or known.is_whole_type:
         return Pattern((TriplePattern(ROW, v.RDF_TYPE, NamedNode(known.type)),))
+    if known.key in names.keys:
+        key = Literal(known.key) if known.kind == "name" else NamedNode(known.key)
+        return Pattern((TriplePattern(ROW, v.RDF_TYPE, key),))
     return Pattern(filters=(_one_of(ROW, known.rows),))
 
 

@@ -28,9 +28,9 @@ from tgraph.compute.algebra import (
     measured_path,
 )
 from tgraph.compute.evaluation import Computed, Solution, compared_value
-from tgraph.compute.witnesses import Role, Witness, winners
+from tgraph.compute.witnesses import Witness, winners
 from tgraph.index.graph_source import Statement
-from tgraph.model import Object
+from tgraph.model import Object, WitnessRole
 from tgraph.resources import word_set
 
 MOST_NAMED = 20
@@ -59,6 +59,18 @@ def write_sentences(
     return tuple(_Writer(computed, witnesses, labels).sentences())
 
 
+def describe_condition(condition: Condition, labels: Mapping[NamedNode, str]) -> str:
+    """Return a condition as a predicate: "has the maker Norden"."""
+    query = ListRows(Rows(None, (condition,)))
+    return _Writer(Computed(query, "", (), ()), (), labels).describe_conditions(query.rows)
+
+
+def describe_value(value: Object, path: Path, labels: Mapping[NamedNode, str]) -> str:
+    """Return the value at the end of a path in words, with its unit."""
+    query = ListRows(Rows(None), path)
+    return _Writer(Computed(query, "", (), ()), (), labels).describe_amount(value, path)
+
+
 def list_names(names: Sequence[str], total: int | None = None) -> str:
     """Return names as a list in words; of more than ``MOST_NAMED`` the first, and how many more."""
     total = len(names) if total is None else total
@@ -84,7 +96,7 @@ class _Writer:
         self._computed = computed
         self._query = computed.query
         self._labels = labels
-        self._by_role: defaultdict[Role, list[Statement]] = defaultdict(list)
+        self._by_role: defaultdict[WitnessRole, list[Statement]] = defaultdict(list)
         for witness in witnesses:
             self._by_role[witness.role].append(witness.statement)
 
@@ -101,7 +113,7 @@ class _Writer:
     def _is_empty(self) -> bool:
         return not self._computed.solutions
 
-    def _sentence(self, text: str, *roles: Role | None) -> ComputedSentence:
+    def _sentence(self, text: str, *roles: WitnessRole | None) -> ComputedSentence:
         statements = [s for role in roles if role for s in self._by_role[role]]
         return ComputedSentence(text[:1].upper() + text[1:], tuple(dict.fromkeys(statements)))
 
@@ -132,7 +144,7 @@ class _Writer:
         rows = self._query.rows
         known = rows.known_class
         path = measured_path(self._query)
-        what = self._conditions(rows) or "is in the result"
+        what = self.describe_conditions(rows) or "is in the result"
         if path is not None and not rows.conditions:
             what = f"has {path.last.name}"
         if known is not None and known.is_closed:
@@ -142,7 +154,7 @@ class _Writer:
     def _how_many(self, count: int) -> str:
         rows = self._query.rows
         known = rows.known_class
-        what = self._conditions(rows, plural=count != 1)
+        what = self.describe_conditions(rows, plural=count != 1)
         if known is not None and known.is_closed:
             if not what:
                 return f"there are {count:,} {self._plural()} in “{known.label}”"
@@ -184,7 +196,7 @@ class _Writer:
         amount = Decimal(self._computed.bindings[0]["total"].value)
         count = self._computed.row_count
         noun = self._noun() if count == 1 else self._plural()
-        which = self._conditions(self._query.rows, plural=count != 1)
+        which = self.describe_conditions(self._query.rows, plural=count != 1)
         of = f"the {count:,} {noun}{_that(which)}"
         name = "total" if total == "sum" else "average"
         text = f"the {name} {path.last.name} of {of} is {self._amount(amount, path)}"
@@ -213,7 +225,7 @@ class _Writer:
         best = winners(self._computed)
         path = query.path
         adjective = self._adjective(query)
-        which = self._conditions(query.rows, plural=True)
+        which = self.describe_conditions(query.rows, plural=True)
         count = self._computed.row_count
         among = f" of the {count:,} {self._plural()}{_that(which)}" if count > 1 else ""
         if query.places == 1 and _is_participle(path.last.name):
@@ -251,7 +263,7 @@ class _Writer:
             unit = query.path.unit if query.path else ""
             parts.append(f"{group} {write_number(number)}{f' {unit}' if unit else ''}")
         what = self._plural() if query.path is None else f"{query.total} of {query.path.last.name}"
-        which = self._conditions(query.rows, plural=True)
+        which = self.describe_conditions(query.rows, plural=True)
         return f"{what}{_that(which)} by {query.by.last.name}: {list_names(parts)}."
 
     def _two(self, query: Difference | CompareTwo) -> str:
@@ -263,9 +275,10 @@ class _Writer:
             return f"there is no single {path.last.name} of {names}."
         one, two = order[0], order[1]
         values = {row: compared_value(measured[row]) for row in order}
+        amounts = [self.describe_amount(measured[row], path) for row in (one, two)]
         said = (
-            f"the {path.last.name} of {self._label(one)} is {self._amount_of(measured[one], path)},"
-            f" that of {self._label(two)} {self._amount_of(measured[two], path)}"
+            f"the {path.last.name} of {self._label(one)} is {amounts[0]},"
+            f" that of {self._label(two)} {amounts[1]}"
         )
         first, second = values[one], values[two]
         if isinstance(query, Difference):
@@ -291,7 +304,7 @@ class _Writer:
             f"{value} ({list_names([self._label(s.row) for s in group])})"
             for value, group in values_by_label.items()
         ]
-        which = self._conditions(self._query.rows, plural=True)
+        which = self.describe_conditions(self._query.rows, plural=True)
         of = f"{self._plural()}{_that(which)}"
         return f"{path.last.name} of {of}: {list_names(parts)}."
 
@@ -351,7 +364,8 @@ class _Writer:
             return f"{noun[:-1]}ies"
         return f"{noun}es" if noun.endswith(("s", "x", "ch", "sh")) else f"{noun}s"
 
-    def _conditions(self, rows: Rows, *, plural: bool = False) -> str:
+    def describe_conditions(self, rows: Rows, *, plural: bool = False) -> str:
+        """Return the conditions of rows as a predicate."""
         parts = [self._condition(condition, plural) for condition in rows.conditions]
         has = "have " if plural else "has "
         for at in range(len(parts) - 1, 0, -1):
@@ -392,9 +406,10 @@ class _Writer:
         return self._labels.get(node) or node.value
 
     def _value(self, solution: Solution, path: Path) -> str:
-        return self._amount_of(solution.value, path) if solution.value is not None else ""
+        return self.describe_amount(solution.value, path) if solution.value is not None else ""
 
-    def _amount_of(self, value: Object, path: Path) -> str:
+    def describe_amount(self, value: Object, path: Path) -> str:
+        """Return a value with its unit, and an entity's name."""
         if isinstance(value, NamedNode):
             return self._label(value)
         number = compared_value(value)

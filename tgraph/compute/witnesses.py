@@ -7,19 +7,23 @@ statements that were looked at and decide nothing alone: the lesser values that 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal as Choice
 
-from pyoxigraph import NamedNode
+from pyoxigraph import NamedNode, Quad
 
 from tgraph import vocabulary as v
-from tgraph.compute.algebra import Extreme
-from tgraph.compute.evaluation import Computed, Solution, compared_value
+from tgraph.compute.algebra import Extreme, ListRows
+from tgraph.compute.evaluation import (
+    MOST_RECORDED,
+    Computed,
+    Solution,
+    compared_value,
+    evaluate_query,
+)
 from tgraph.index.graph_source import Statement
-from tgraph.model import Object
-
-Role = Choice["rests", "contradicts", "compared", "searched"]
+from tgraph.model import Object, WitnessRole
+from tgraph.store.oxigraph import OxigraphStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +32,7 @@ class Witness:
     row that the statement describes."""
 
     statement: Statement
-    role: Role
+    role: WitnessRole
     row: NamedNode
 
     @property
@@ -37,9 +41,30 @@ class Witness:
         return v.is_statement(self.statement[1])
 
     @property
+    def item(self) -> str:
+        """The IRI of the statement's edge, or of the bearer of a class or a name."""
+        return self.edge if self.is_edge else self.row.value
+
+    @property
     def edge(self) -> str:
         """The IRI of the statement's edge."""
         return v.edge_iri(*self.statement)
+
+
+def compute_without(computed: Computed, left_out: Collection[str]) -> Computed:
+    """Return the result without the witnesses of some items: of the query over what the result
+    was computed from, less their statements."""
+    solutions = (
+        *computed.solutions,
+        *computed.conflicts,
+        *computed.excluded,
+        *computed.reopening,
+        *computed.searched,
+    )
+    witnesses = _witnesses_of(solutions, "rests")
+    kept = (witness.statement for witness in witnesses if witness.item not in left_out)
+    store = OxigraphStore.memory(Quad(*statement, v.KNOWLEDGE_GRAPH) for statement in kept)
+    return evaluate_query(store, computed.query)
 
 
 def winners(computed: Computed) -> list[Solution]:
@@ -80,7 +105,23 @@ def find_witnesses(computed: Computed) -> tuple[Witness, ...]:
     return tuple(roles.values())
 
 
-def _witnesses_of(solutions: Iterable[Solution], role: Role) -> Iterator[Witness]:
+def number_rows(computed: Computed) -> dict[Statement, tuple[int, ...]]:
+    """Return the numbers of the recorded result rows that each statement is a witness of."""
+    names = ("row", "group", "value") if isinstance(computed.query, ListRows) else ("row", "group")
+    numbers: dict[tuple[Object | None, ...], int] = {}
+    shared = [name for name in names if any(name in row for row in computed.bindings[:1])]
+    for number, binding in enumerate(computed.bindings[:MOST_RECORDED]):
+        numbers.setdefault(tuple(binding.get(name) for name in shared), number)
+    rows: defaultdict[Statement, dict[int, None]] = defaultdict(dict)
+    for solution in computed.solutions:
+        found = numbers.get(tuple(getattr(solution, name) for name in shared))
+        if found is not None:
+            for statement in solution.statements:
+                rows[statement][found] = None
+    return {statement: tuple(sorted(kept)) for statement, kept in rows.items()}
+
+
+def _witnesses_of(solutions: Iterable[Solution], role: WitnessRole) -> Iterator[Witness]:
     for solution in solutions:
         for statement in solution.statements:
             yield Witness(statement, role, solution.row)

@@ -320,6 +320,27 @@ class KnowledgeGraph:
         request = QuestionRequest(question, mode, history, filters, write_point(as_of))
         return stream_answer(self.opened, request)
 
+    def ask_again(self, session: str, sparql: str) -> Answer:
+        """Return the answer to a session's question by a query that a person wrote, as a session of
+        its own that names the earlier one.
+
+        Raises ``QueryError`` for a query that computed answers can't say, ``UsageError`` for a
+        session that has no query."""
+        from tgraph.engine.ask.conversation import QuestionRequest, stream_answer
+        from tgraph.engine.ask.streams import result_of
+        from tgraph.errors import UsageError
+
+        trace = self.trace(session)
+        if trace.computed is None:
+            raise UsageError(
+                "The session has no query: its answer was not computed.",
+                "Ask the question with `-m sparql`.",
+            )
+        request = QuestionRequest(
+            trace.question, "sparql", (), sparql=sparql, revises=trace.explain_id
+        )
+        return result_of(stream_answer(self.opened, request))
+
     def stream_context(
         self,
         question: str,
@@ -528,8 +549,8 @@ class KnowledgeGraph:
         from pyoxigraph import QueryResultsFormat, RdfFormat, parse, parse_query_results
 
         from tgraph.engine.sparql_results import stream_query_results
-        from tgraph.explain.query.guard import gives_triples
         from tgraph.explain.query.sparql import Bounds
+        from tgraph.store.query_guard import gives_triples
 
         triples = gives_triples(query)
         chosen = "ntriples" if triples else "json"

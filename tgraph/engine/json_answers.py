@@ -18,6 +18,7 @@ from tgraph.model import (
     Selected,
     Sentence,
     ShownContext,
+    WitnessRole,
 )
 from tgraph.vocabulary import selected_iri, session_iri
 
@@ -147,6 +148,61 @@ UsageBySteps = Annotated[
 ]
 
 
+class WitnessPlaceOut(PlaceOut):
+    """The characters that state a witness."""
+
+    title: str
+
+
+class WitnessOut(Output):
+    """A statement that a computed result depends on."""
+
+    item: str = Field(description="IRI of the edge; of a class or a name its bearer's")
+    label: str = Field(description="the statement in words")
+    role: WitnessRole = Field(
+        description="rests: the result would be another without it; compared: a lesser value;"
+        " searched: looked through, and not in the result; contradicts: one of several values of a"
+        " row, with which nothing is computed"
+    )
+    rows: tuple[int, ...] = Field(description="numbers of the rows that it is a witness of, from 0")
+    place: WitnessPlaceOut | None
+
+
+class ResultCellOut(Output):
+    term: str = Field(description="the value as an N-Triples term; empty where there is none")
+    text: str = Field(description="the value in words")
+
+
+class ResultRowOut(Output):
+    """A row of the result with what it rests on, or was compared with."""
+
+    cells: tuple[ResultCellOut, ...] = Field(description="a cell for each column")
+    witnesses: tuple[WitnessOut, ...]
+
+
+class UnchosenQueryOut(Output):
+    """A query that the question might have meant."""
+
+    sparql: str
+    likelihood: float
+    reasons: str
+    rejection: str = Field(description="why it was not chosen")
+
+
+class ComputedOut(Output):
+    """The query of a computed answer with its result; both are empty where no query was likely
+    enough."""
+
+    sparql: str
+    algebra: str = Field(description="the query as an expression of the algebra")
+    likelihood: float = Field(description="how likely the question means the query, 0 to 1")
+    reasons: str = Field(description="what each word was taken for")
+    columns: tuple[str, ...]
+    rows: tuple[ResultRowOut, ...]
+    witnesses: tuple[WitnessOut, ...] = Field(description="all witnesses, whichever their role")
+    unchosen: tuple[UnchosenQueryOut, ...]
+
+
 class AskOut(Output):
     """What ``tgraph ask --json`` prints."""
 
@@ -174,6 +230,9 @@ class AskOut(Output):
     confidence: float | None = Field(
         description="how likely the documents answer, 0 to 1; null where nobody judged that"
     )
+    computed: ComputedOut | None = Field(
+        description="query and table of a computed answer; null where nothing is computed"
+    )
 
     @classmethod
     def from_answer(cls, answer: Answer) -> Self:
@@ -200,6 +259,7 @@ class AskOut(Output):
             short=answer.short,
             short_confidence=answer.short_confidence,
             confidence=answer.confidence,
+            computed=answer.computed,
         )
 
 

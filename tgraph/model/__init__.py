@@ -27,6 +27,15 @@ from tgraph.model.answers import Source as Source
 from tgraph.model.answers import Turn as Turn
 from tgraph.model.answers import join_sentences as join_sentences
 from tgraph.model.answers import sources_of as sources_of
+from tgraph.model.computed import ComputedResult as ComputedResult
+from tgraph.model.computed import ResultCell as ResultCell
+from tgraph.model.computed import ResultRow as ResultRow
+from tgraph.model.computed import ResultWitness as ResultWitness
+from tgraph.model.computed import UnchosenQuery as UnchosenQuery
+from tgraph.model.computed import WitnessPlace as WitnessPlace
+from tgraph.model.computed import WitnessRole as WitnessRole
+from tgraph.model.computed import build_rows as build_rows
+from tgraph.model.computed import parse_term as parse_term
 from tgraph.model.documents import Block as Block
 from tgraph.model.documents import BlockKind as BlockKind
 from tgraph.model.documents import CellValue as CellValue

@@ -8,6 +8,7 @@ from typing import Any
 from typing import Literal as Choice
 
 from tgraph.model.agents import StepUsage, Usage
+from tgraph.model.computed import ComputedResult
 from tgraph.model.documents import SegmentKind
 from tgraph.model.knowledge import Evidence
 from tgraph.model.retrieval import Selected
@@ -132,7 +133,7 @@ class Answer:
     the way, by reason. ``short`` is the answer in a few words, ``short_confidence`` the probability
     that these words are right, ``confidence`` the probability that the documents answer the
     question; both are from 0 to 1, None where nobody judged that. ``usage_by_step`` has the order
-    of the first calls.
+    of the first calls. ``computed`` is the query of a computed answer with its result.
     """
 
     question: str
@@ -151,6 +152,7 @@ class Answer:
     confidence: float | None = None
     usage_by_step: tuple[StepUsage, ...] = ()
     short_confidence: float | None = None
+    computed: ComputedResult | None = None
 
     @property
     def no_evidence(self) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 
+from tgraph.model.computed import WitnessRole
 from tgraph.model.knowledge import Edge, Evidence, Item
 
 
@@ -140,12 +141,17 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """A selected edge or item with selection reasoning; ``index`` counts from 0."""
+    """A selected edge or item with selection reasoning; ``index`` counts from 0.
+
+    A witness of a computed result has a ``role``, and the numbers of the ``rows`` that it is a
+    witness of."""
 
     index: int
     candidate: Candidate
     reasoning: str
     score: float
+    role: WitnessRole | None = None
+    rows: tuple[int, ...] = ()
 
     @property
     def item(self) -> Edge | Item:
@@ -184,3 +190,8 @@ class Selection:
     malformed: int = 0
     judgement: Judgement | None = None
     parts: tuple[QuestionPart, ...] = ()
+
+    def keep_selected(self, positions: Collection[int]) -> Selection:
+        """Return the selection as if only the items at the positions had been selected."""
+        kept = tuple(each for at, each in enumerate(self.selected) if at in positions)
+        return replace(self, selected=kept)

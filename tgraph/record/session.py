@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from tgraph.compute.computation import Computation
 
 _KEPT = 8
-MOST_UNCHOSEN = 10
-"""Queries that were not chosen of which the record tells."""
 _CLASSES = (v.prov("Entity"), v.tg("Candidate"))
 
 
@@ -201,35 +199,41 @@ class SessionRecord(BundleRecord):
             dropped=dropped,
         )
 
-    def computed_query(self, step: str, computation: Computation) -> str:
+    def computed_query(self, step: str, computation: Computation, revises: str = "") -> str:
         """Record the query that a question became, with its algebra and its result, and the
-        likeliest queries that were not chosen, with the reason; the chosen one may be missing."""
+        likeliest queries that were not chosen, with the reason; the chosen one may be missing.
+
+        A query that a person changed is a revision of that of the session ``revises``."""
         from tgraph.compute.algebra import write_algebra  # few sessions compute
         from tgraph.compute.evaluation import write_bindings
-        from tgraph.compute.printing import print_query
+        from tgraph.compute.printing import write_columns
 
         plan, computed = computation.plan, computation.computed
         chosen = plan.chosen
+        earlier = revises.removeprefix(v.session_iri(""))
+        revised = iri_node(v.session_part_iri("query", earlier)) if earlier else None
         subject = self.entity(
             self.part("query"),
             "ComputedQuery",
             (v.tg("sparql"), computed.sparql if computed else None),
             (v.tg("algebra"), write_algebra(computed.query) if computed else None),
+            (v.tg("columns"), write_columns(computed.query) if computed else None),
             (v.tg("result"), write_bindings(computed.bindings) if computed else None),
             (v.tg("confidence"), chosen.likelihood if chosen else 0.0),
             (v.tg("reasoning"), "; ".join(chosen.candidate.reasons) if chosen else None),
+            (v.tg("revises"), revised),
             label="Query of the question",
             by=step,
         )
-        for number, one in enumerate(plan.unchosen[:MOST_UNCHOSEN]):
+        for number, one in enumerate(plan.rejected):
             other = self.entity(
                 self.part("query-candidate", number),
                 "CandidateQuery",
                 (v.tg("index"), number),
-                (v.tg("sparql"), print_query(one.candidate.query)),
+                (v.tg("sparql"), one.sparql),
                 (v.tg("confidence"), one.likelihood),
-                (v.tg("reasoning"), "; ".join(one.candidate.reasons)),
-                (v.tg("rejectionReason"), plan.explain_rejection(one)),
+                (v.tg("reasoning"), one.reasons),
+                (v.tg("rejectionReason"), one.rejection),
             )
             self.out.add(subject, (v.tg("candidateQuery"), iri_node(other)))
         return subject
@@ -409,6 +413,8 @@ class SessionRecord(BundleRecord):
             (v.tg("candidate"), candidate_iri),
             (v.tg("reasoning"), render_reason(selected.reasoning, self.wording)),
             (v.tg("score"), selected.score),
+            (v.tg("witnessRole"), selected.role),
+            (v.tg("resultRow"), selected.rows or None),
             origins=origins,
         )
 

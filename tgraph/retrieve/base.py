@@ -133,13 +133,16 @@ class Keywords:
 class Question:
     """A question with preceding turns and concepts.
 
-    ``stands_alone`` says the question is understandable without the turns."""
+    ``stands_alone`` says the question is understandable without the turns. ``sparql`` is the query
+    that a person wrote in place of the one of the session ``revises``."""
 
     text: str
     history: tuple[Turn, ...] = ()
     concepts: tuple[str, ...] = ()
     keywords: Keywords = field(default_factory=Keywords)
     stands_alone: bool = False
+    sparql: str = ""
+    revises: str = ""
 
     @property
     def needed_turns(self) -> tuple[Turn, ...]:

@@ -2,18 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from pyoxigraph import NamedNode
 
 from tgraph.answer.computed import ComputedSelection, ComputedSynthesiser
-from tgraph.compute.computation import Computation, QueryPlan, compute_plan, plan_query
-from tgraph.compute.evaluation import EvaluationBounds
+from tgraph.compute.algebra import write_algebra
+from tgraph.compute.computation import (
+    Computation,
+    QueryPlan,
+    compute_plan,
+    plan_query,
+    plan_written,
+)
+from tgraph.compute.evaluation import MOST_RECORDED, EvaluationBounds
+from tgraph.compute.printing import name_columns
 from tgraph.compute.sentences import ComputedSentence, write_sentences
-from tgraph.compute.witnesses import Role, Witness
+from tgraph.compute.witnesses import Witness, compute_without, find_witnesses, number_rows
 from tgraph.engine.ask.methods import Gathering
-from tgraph.model import Agent, Candidate, Judgement, Retrieval, Selected
+from tgraph.model import (
+    Agent,
+    ComputedResult,
+    Edge,
+    Judgement,
+    ResultWitness,
+    Retrieval,
+    Selected,
+    WitnessPlace,
+    WitnessRole,
+    build_rows,
+)
 from tgraph.record.session import SessionRecord
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.candidates import (
@@ -29,7 +50,12 @@ from tgraph.version import __version__
 
 GRAMMAR = Agent("method", "query-grammar", __version__)
 
-_SCORES: dict[Role, float] = {"rests": 1.0, "contradicts": 1.0, "compared": 0.5, "searched": 0.5}
+_SCORES: dict[WitnessRole, float] = {
+    "rests": 1.0,
+    "contradicts": 1.0,
+    "compared": 0.5,
+    "searched": 0.5,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +72,8 @@ class Computing:
     def gather(self, question: Question, context: Context, record: SessionRecord) -> Gathering:
         """As ``Method.gather``."""
         with record.step("QueryMaking", GRAMMAR) as step:
-            computation = compute_question(question.text, context, self.settings, self.plan)
-            made = record.computed_query(step, computation)
+            computation = compute_question(question, context, self.settings, self.plan)
+            made = record.computed_query(step, computation, question.revises)
         with record.step("QueryEvaluating", GRAMMAR, [made]):
             retrieval = retrieve_witnesses(computation, context, self.settings.most_witnesses)
             stage = record.retrieval(retrieval, [made])
@@ -65,15 +91,20 @@ def evaluation_bounds(settings: SparqlSearchSettings) -> EvaluationBounds:
 
 
 def compute_question(
-    question: str,
+    question: Question,
     context: Context,
     settings: SparqlSearchSettings,
     plan: QueryPlan | None = None,
 ) -> Computation:
     """Return the computation of a question within the bounds of the settings, by the ``plan`` of
-    the question where there is one."""
+    the question where there is one, and by the query that a person wrote."""
     least = settings.least_likelihood
-    plan = plan_query(question, context, least) if plan is None else replace(plan, least=least)
+    if question.sparql:
+        plan = plan_written(question.sparql, context)
+    elif plan is None:
+        plan = plan_query(question.text, context, least)
+    else:
+        plan = replace(plan, least=least)
     return compute_plan(plan, context, evaluation_bounds(settings))
 
 
@@ -114,29 +145,99 @@ def select_witnesses(
     computation: Computation, retrieval: Retrieval, context: Context
 ) -> ComputedSelection:
     """Return all witnesses as the selection, with the sentences that say the result."""
-    selected = tuple(map(_select, retrieval.candidates))
+    selected = _select_all(computation, retrieval)
+    result = build_result(computation, selected, context)
     chosen = computation.plan.chosen
     if chosen is None:
         best = computation.plan.ranked[0] if computation.plan.ranked else None
         unlinked = best.unaccounted if best else ()
-        confidence = best.likelihood if best else 0.0
-        return ComputedSelection(selected, judgement=Judgement(confidence), unlinked=unlinked)
+        judgement = Judgement(best.likelihood if best else 0.0)
+        return ComputedSelection(selected, judgement=judgement, unlinked=unlinked, result=result)
     judgement = Judgement(chosen.likelihood)
-    sentences = name_result(computation, context)
-    return ComputedSelection(selected, judgement=judgement, sentences=sentences)
+    return ComputedSelection(
+        selected,
+        judgement=judgement,
+        sentences=name_result(computation, context),
+        result=result,
+        compute_without=partial(_name_without, computation, _label_terms(computation, context)),
+    )
+
+
+def _name_without(
+    computation: Computation, labels: Mapping[NamedNode, str], left_out: Collection[str]
+) -> tuple[ComputedSentence, ...]:
+    """Return the sentences of a result without the witnesses of some items."""
+    assert computation.computed is not None
+    computed = compute_without(computation.computed, left_out)
+    return write_sentences(computed, find_witnesses(computed), labels)
 
 
 def name_result(computation: Computation, context: Context) -> tuple[ComputedSentence, ...]:
     """Return the sentences that say a computed result; none where nothing was computed."""
     if computation.computed is None:
         return ()
-    labels = labels_of(context.graph, _named_nodes(computation))
+    labels = _label_terms(computation, context)
     return write_sentences(computation.computed, computation.witnesses, labels)
 
 
-def _select(candidate: Candidate) -> Selected:
-    why = explain_selection(candidate.reasons)
-    return Selected(candidate.rank - 1, candidate, why, candidate.score)
+def _label_terms(computation: Computation, context: Context) -> dict[NamedNode, str]:
+    return labels_of(context.graph, _named_nodes(computation))
+
+
+def _select_all(computation: Computation, retrieval: Retrieval) -> tuple[Selected, ...]:
+    roles: dict[str, WitnessRole] = {}
+    rows: defaultdict[str, set[int]] = defaultdict(set)
+    numbers = number_rows(computation.computed) if computation.computed else {}
+    for witness in computation.witnesses:
+        roles.setdefault(witness.item, witness.role)
+        rows[witness.item].update(numbers.get(witness.statement, ()))
+    return tuple(
+        Selected(
+            candidate.rank - 1,
+            candidate,
+            explain_selection(candidate.reasons),
+            candidate.score,
+            roles[candidate.item.iri],
+            tuple(sorted(rows[candidate.item.iri])),
+        )
+        for candidate in retrieval.candidates
+    )
+
+
+def build_result(
+    computation: Computation, selected: Sequence[Selected], context: Context
+) -> ComputedResult:
+    """Return a computation as its table, with the witnesses that were selected."""
+    plan, computed = computation.plan, computation.computed
+    chosen = plan.chosen
+    witnesses = tuple(map(_build_witness, selected))
+    columns = name_columns(computed.query) if computed else {}
+    bindings = computed.bindings[:MOST_RECORDED] if computed else ()
+    named = [term for binding in bindings for term in binding.values()]
+    labels = labels_of(context.graph, [t for t in named if isinstance(t, NamedNode)])
+    return ComputedResult(
+        sparql=computed.sparql if computed else "",
+        algebra=write_algebra(computed.query) if computed else "",
+        likelihood=chosen.likelihood if chosen else 0.0,
+        reasons="; ".join(chosen.candidate.reasons) if chosen else "",
+        columns=tuple(columns.values()),
+        rows=build_rows(
+            [{name: str(term) for name, term in binding.items()} for binding in bindings],
+            tuple(columns),
+            witnesses,
+            labels.__getitem__,
+        ),
+        witnesses=witnesses,
+        unchosen=plan.rejected,
+    )
+
+
+def _build_witness(selected: Selected) -> ResultWitness:
+    assert selected.role is not None
+    item = selected.item
+    label = " — ".join(item.labels) if isinstance(item, Edge) else item.label
+    place = WitnessPlace.first_of(selected.candidate.evidence)
+    return ResultWitness(item.iri, label, selected.role, selected.rows, place)
 
 
 def _named_nodes(computation: Computation) -> Iterable[NamedNode]:

@@ -18,7 +18,14 @@ from tgraph.engine.ask.method_factory import (
     suggestion_method,
 )
 from tgraph.engine.ask.methods import Chosen, Method, without_retrieval
-from tgraph.engine.ask.parameters import ONLY, STANDS_ALONE, WRITER, record_settings
+from tgraph.engine.ask.parameters import (
+    ONLY,
+    QUERY,
+    REVISES,
+    STANDS_ALONE,
+    WRITER,
+    record_settings,
+)
 from tgraph.engine.ask.question_run import AnswerStream, ContextStream, QuestionRun
 from tgraph.engine.ask.streams import result_of
 from tgraph.errors import UsageError
@@ -76,11 +83,12 @@ def point_in_time(opened: OpenCollection, name: str) -> PointInTime:
 class QuestionRequest:
     """A question as it is asked of an open collection.
 
-    ``mode`` is the name of a mode, or ``auto``. ``history`` are the turns before the question; None
-    stands for the turns that were asked in the collection before. ``as_of`` names the point in time
-    whose knowledge answers, empty for the newest (``find_point``). ``only`` is what is wanted in
-    place of an answer. ``count`` is the number of questions that are to be proposed, for a request
-    of proposals.
+    ``mode`` is the name of a mode, or ``auto``. ``sparql`` is a query in place of the question's
+    own, changed from that of the session ``revises``. ``history`` are the turns before the
+    question; None stands for the turns that were asked in the collection before. ``as_of`` names
+    the point in time whose knowledge answers, empty for the newest (``find_point``). ``only`` is
+    what is wanted in place of an answer. ``count`` is the number of questions that are to be
+    proposed, for a request of proposals.
     """
 
     text: str
@@ -90,6 +98,8 @@ class QuestionRequest:
     as_of: str = ""
     only: Only | None = None
     count: int | None = None
+    sparql: str = ""
+    revises: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +201,8 @@ class PreparedQuestion:
         )
         if self.question.stands_alone:
             parameters[STANDS_ALONE] = True
+        if request.sparql:
+            parameters |= {QUERY: request.sparql, REVISES: request.revises}
         if request.only is not None:
             parameters[ONLY] = request.only
             if chat is not None:
@@ -218,7 +230,13 @@ def prepare_question(opened: OpenCollection, request: QuestionRequest) -> Prepar
         )
     turns = _limit_history(opened, request)
     needs_none = bool(turns) and stands_alone(request.text, turns)
-    question = Question(request.text, turns, stands_alone=needs_none)
+    question = Question(
+        request.text,
+        turns,
+        stands_alone=needs_none,
+        sparql=request.sparql,
+        revises=request.revises,
+    )
     knowledge = AskedKnowledge.resolve(opened, request)
     method = _choose_method(opened, question, request.mode, knowledge)
     return PreparedQuestion(request, question, knowledge, method)

@@ -282,7 +282,7 @@ def choose_method(question: Question, parts: Components, context: Context) -> Ch
     """Choose the method for the question's form, following the ``auto`` settings.
 
     What asks for a computation, over what the catalogue has, is computed."""
-    if parts.settings.auto.computed and (chosen := _choose_computed(question, parts, context)):
+    if parts.settings.auto.computed and (chosen := choose_computed(question, parts, context)):
         return chosen
     chooser = parts.chooser
     calls: list[Call] = []
@@ -295,7 +295,7 @@ def choose_method(question: Question, parts: Components, context: Context) -> Ch
     return Chosen(method, choice, chooser.agent, tuple(calls))
 
 
-def _choose_computed(question: Question, parts: Components, context: Context) -> Chosen | None:
+def choose_computed(question: Question, parts: Components, context: Context) -> Chosen | None:
     """Return the method of the mode for computations, for a question that is surely one."""
     from tgraph.compute.linking import may_ask_computation
 

@@ -31,6 +31,12 @@ ONLY = "only"
 WRITER = "writer"
 """The parameter that names the model that would have written the answer; none: no model."""
 
+QUERY = "query"
+"""The parameter that holds the query that a person wrote in place of the question's own."""
+
+REVISES = "revises"
+"""The parameter that names the session whose query that person changed."""
+
 _PARTLY: Mapping[str, Sequence[str]] = {
     "chat": ("temperature", "seed", "max_tokens"),
     "auto": (
@@ -113,7 +119,13 @@ def history_of(parameters: Mapping[str, str]) -> tuple[Turn, ...]:
 
 def asked_of(text: str, parameters: Mapping[str, str]) -> Question:
     """Return a session's question with its earlier turns."""
-    return Question(text, history_of(parameters), stands_alone=STANDS_ALONE in parameters)
+    return Question(
+        text,
+        history_of(parameters),
+        stands_alone=STANDS_ALONE in parameters,
+        sparql=parameters.get(QUERY, ""),
+        revises=parameters.get(REVISES, ""),
+    )
 
 
 def filters_of(parameters: Mapping[str, str]) -> Filters:

@@ -22,7 +22,7 @@ from tgraph.answer.citations import (
     well_cited,
     with_grounds,
 )
-from tgraph.answer.computed import ComputedSynthesiser
+from tgraph.answer.computed import ComputedSelection, ComputedSynthesiser
 from tgraph.answer.quotes import (
     find_answering_part,
     is_fragment,
@@ -313,6 +313,7 @@ class QuestionRun:
             confidence=judged.confidence,
             usage_by_step=record.usage_by_step,
             short_confidence=judged.short_confidence,
+            computed=selection.result if isinstance(selection, ComputedSelection) else None,
         )
 
     def _shorten_quote(

@@ -17,13 +17,13 @@ from tgraph.engine.index.embeddings import embed_knowledge
 from tgraph.engine.index.phase import IndexContext
 from tgraph.engine.index.run import BUSY, Run
 from tgraph.errors import QueryError
-from tgraph.explain.query.guard import check_query
 from tgraph.explain.query.sparql import Bounds, run_update
 from tgraph.record.activities import Activity, agent_quads, responsible_agents
 from tgraph.record.boundary import is_reserved_statement
 from tgraph.rendering import one_line
 from tgraph.store.base import Graph
 from tgraph.store.oxigraph import OxigraphStore
+from tgraph.store.query_guard import check_query
 from tgraph.store.statements import Statements, to_bytes
 from tgraph.store.writer import LayeredStore, WorkingCopy
 

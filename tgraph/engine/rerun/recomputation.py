@@ -11,9 +11,11 @@ from pyoxigraph import NamedNode
 from tgraph import vocabulary as v
 from tgraph.compute.evaluation import read_result, write_bindings
 from tgraph.engine.ask.computing import compute_question, evaluation_bounds, name_result
+from tgraph.engine.ask.parameters import asked_of
 from tgraph.explain.assess.verification import CitedPlace, JudgedSentence, SentenceVerdict
 from tgraph.explain.trace.bundle_reader import BundleReader
 from tgraph.explain.trace.values import Trace, TraceSentence
+from tgraph.index.sources import is_mark
 from tgraph.retrieve.base import Context, return_none
 from tgraph.retrieve.modes.registry import mode_named
 from tgraph.store.base import Store
@@ -61,16 +63,19 @@ class Recomputation:
         quads = self.record.match(None, None, None, NamedNode(self.bundle))
         uuid = self.trace.explain_id.removeprefix(v.session_iri(""))
         reader, subject = BundleReader(quads), v.session_part_iri("query", uuid)
-        if not self.trace.sparql:
+        if self.trace.computed is None or not self.trace.computed.sparql:
             return "the record has no query"
+        if is_mark(self.trace.computed.sparql):
+            return "the query was erased with a document"
         bounds = evaluation_bounds(self.context.settings.sparql_search)
-        result = write_bindings(read_result(self.context.store, self.trace.sparql, bounds))
+        result = write_bindings(read_result(self.context.store, self.trace.computed.sparql, bounds))
         is_same = result == reader.read_text(subject, "result")
         return "" if is_same else "the query, run again, gives another result"
 
     def _sentences(self) -> list[str]:
         settings = self.context.settings.sparql_search
-        computation = compute_question(self.trace.question, self.context, settings)
+        question = asked_of(self.trace.question, self.trace.parameters)
+        computation = compute_question(question, self.context, settings)
         return [sentence.text for sentence in name_result(computation, self.context)]
 
 

@@ -24,6 +24,8 @@ from tgraph.engine.ask.parameters import (
     COUNT,
     HISTORY,
     ONLY,
+    QUERY,
+    REVISES,
     STANDS_ALONE,
     WRITER,
     asked_of,
@@ -239,6 +241,7 @@ class SessionReplay:
             ),
             **filters.parameters,
             **({STANDS_ALONE: True} if question.stands_alone else {}),
+            **({QUERY: question.sparql, REVISES: question.revises} if question.sparql else {}),
         }
         recorded_names = {HISTORY, COUNT, *session.parameters}  # the others were not settings then
         values = {name: value for name, value in values.items() if name in recorded_names}

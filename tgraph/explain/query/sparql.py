@@ -14,11 +14,11 @@ from typing import IO, Any
 
 from tgraph import vocabulary as v
 from tgraph.errors import DamagedStoreError, QueryError, TgraphError
-from tgraph.explain.query.guard import QUERY_FORMS, UPDATE_FORMS, check_query, words
 from tgraph.explain.query.worker import QUERY_FAULT
 from tgraph.isolation import start_process
 from tgraph.rendering import one_line
 from tgraph.store.files import store_error
+from tgraph.store.query_guard import QUERY_FORMS, UPDATE_FORMS, check_query, words
 from tgraph.store.sums import check_files
 
 TIMEOUT = 60.0

@@ -25,6 +25,7 @@ from tgraph.explain.trace.values import (
     TraceQuotation,
     TraceSentence,
 )
+from tgraph.model import WitnessPlace
 
 NumberedSentence = tuple[int, "ShownSentence"]
 
@@ -38,6 +39,8 @@ MOST_ASKED = 3000
 """Characters of what a call was asked that a report shows."""
 MOST_OF_ALL = 120_000
 """Characters that it shows of all calls together."""
+MOST_ROWS = 200
+"""Rows of a computed result that a page shows; the record has more."""
 MOST_OF_PROMPT = 20_000
 """Characters of a prompt's own text that it shows."""
 
@@ -213,6 +216,37 @@ def _ends(text: str, most: int, head: int) -> tuple[str, str, str]:
         return text, "", ""
     tail = len(text) - (most - head)
     return text[:head], text[head:tail], text[tail:]
+
+
+# --- a computed result ---
+
+
+@dataclass(frozen=True, slots=True)
+class ShownRow:
+    """A row of a computed result: its cells, the numbers of the places that a page shows of it, and
+    those of its places that no sentence cites."""
+
+    cells: tuple[str, ...]
+    numbers: tuple[int, ...]
+    places: tuple[WitnessPlace, ...]
+
+
+def shown_rows(trace: Trace, sentences: Sequence[ShownSentence]) -> list[ShownRow]:
+    """Return the first rows of a computed result; none where nothing was computed."""
+    cited = {
+        (place.cited.document, place.cited.page, place.cited.start, place.cited.end): place.number
+        for sentence in reversed(sentences)
+        for place in sentence.places
+    }
+    rows = []
+    for row in trace.computed.rows[:MOST_ROWS] if trace.computed else ():
+        places = dict.fromkeys(w.place for w in row.witnesses if w.place is not None)
+        keys = {place: (place.document, place.page, place.start, place.end) for place in places}
+        numbers = {cited[key] for key in keys.values() if key in cited}
+        others = tuple(place for place, key in keys.items() if key not in cited)
+        cells = tuple(cell.text for cell in row.cells)
+        rows.append(ShownRow(cells, tuple(sorted(numbers)), others))
+    return rows
 
 
 # --- what matters ---

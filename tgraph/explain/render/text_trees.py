@@ -39,8 +39,9 @@ from tgraph.explain.trace.values import (
     TraceQuotation,
     TraceSentence,
 )
-from tgraph.model import SegmentKind
+from tgraph.model import ComputedResult, SegmentKind, WitnessPlace
 from tgraph.rendering import escape_controls, format_count, one_line
+from tgraph.rendering import place_text as shown_place
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -60,6 +61,7 @@ _LISTED_CALLS = 12
 _LISTED = 25
 """What was selected and not used is listed up to so many, which is the edge limit's default."""
 _LISTED_POINTS = 6
+_LONGEST_QUOTE = 120
 _HINT = "  (--all lists them)"
 
 _VERDICT = {"supported": "green", "quoted": "green", "partly": "yellow", "undecided": "yellow"}
@@ -79,6 +81,8 @@ def trace_tree(trace: Trace, *, everything: bool = False, most: int | None = Non
         branch = tree.add(_styled_text(("Note  ", _LABEL), (one_line(note.text), "yellow")))
         for place in note.places:
             branch.add(terminal_quote(place, _QUOTE)).add(_styled_text(place_text(place)))
+    if trace.computed is not None:
+        _add_computed(tree, trace.computed, everything)
     _add_uncited(tree, trace, everything)
     _add_influence(tree, trace)
     _add_map(tree, trace, everything)
@@ -144,7 +148,6 @@ def _session_lines(trace: Trace) -> Iterator[Text]:
             f"{_duration_suffix(trace.started, trace.ended)}",
             "Mode": one_line(f"{trace.mode}, {knowledge_text(trace)}"),
             "Chosen": trace.choice_text or None,
-            "Query": one_line(" ".join(trace.sparql.split())) or None,
             **{f"Step {step.number}": one_line(step.words) for step in trace.step_answers},
             "Filters": trace.filters_text or None,
             "Agents": agents_text(trace),
@@ -220,6 +223,47 @@ def _add_grounds(
         else:
             _add_item(tree, trace, item, cited, everything)
         shown_places |= places
+
+
+def _add_computed(tree: Tree, computed: ComputedResult, everything: bool) -> None:
+    """Add the query, the rows of its result with their characters, and what was not chosen."""
+    if computed.sparql:
+        head = f"  likelihood {computed.likelihood:.2f}: {one_line(computed.reasons)}"
+        branch = tree.add(_styled_text(("Query", _LABEL), head))
+        from rich.text import Text
+
+        branch.add(Text("\n").join(map(_styled_text, computed.sparql.splitlines())))
+        _add_rows(tree, computed, everything)
+    if computed.unchosen:
+        count = format_count(len(computed.unchosen), "other query", "other queries")
+        branch = tree.add(_styled_text((f"Not chosen ({count})", _LABEL)))
+        for query in computed.unchosen if everything else computed.unchosen[:1]:
+            why = f"likelihood {query.likelihood:.2f}, {one_line(query.rejection)}"
+            branch.add(_styled_text(why)).add(_styled_text(one_line(query.sparql)))
+        if len(computed.unchosen) > 1 and not everything:
+            branch.add(_styled_text((f"… {len(computed.unchosen) - 1} more{_HINT}", _FAINT)))
+
+
+def _add_rows(tree: Tree, computed: ComputedResult, everything: bool) -> None:
+    head = " | ".join(map(one_line, computed.columns))
+    count = format_count(len(computed.rows), "row")
+    branch = tree.add(_styled_text(("Result", _LABEL), f"  {count}: {head}"))
+    visible = computed.rows if everything else computed.rows[:_LISTED]
+    for row in visible:
+        leaf = branch.add(_styled_text((" | ".join(one_line(c.text) for c in row.cells), _ITEM)))
+        places = dict.fromkeys(w.place for w in row.witnesses if w.place is not None)
+        for place in [*places] if everything else [*places][:_LISTED_POINTS]:
+            quote = one_line(place.quote, None if everything else _LONGEST_QUOTE)
+            leaf.add(_styled_text((f"“{quote}”", _QUOTE), f" {_where_text(place)}"))
+        if len(places) > _LISTED_POINTS and not everything:
+            leaf.add(_styled_text((f"… {len(places) - _LISTED_POINTS} more{_HINT}", _FAINT)))
+    if len(visible) < len(computed.rows):
+        rest = f"… {len(computed.rows) - len(visible)} more{_HINT}"
+        branch.add(_styled_text((rest, _FAINT)))
+
+
+def _where_text(place: WitnessPlace) -> str:
+    return escape_controls(shown_place(place.path, place.page, place.start, place.end))
 
 
 def _add_uncited(tree: Tree, trace: Trace, everything: bool) -> None:

@@ -64,8 +64,8 @@ def _session_lines(trace: Trace) -> Iterator[str]:
 def _retrieval_lines(trace: Trace) -> Iterator[str]:
     if trace.choice_text:
         yield f"Mode: {collapse_whitespace(trace.choice_text)}"
-    if trace.sparql:
-        yield f"Query: {collapse_whitespace(trace.sparql)}"
+    if trace.computed and trace.computed.sparql:
+        yield f"Query: {collapse_whitespace(trace.computed.sparql)}"
     for step in trace.step_answers:
         yield f"Step {step.number}: {shorten_text(collapse_whitespace(step.words), _MOST_QUOTE)}"
     if trace.concepts:

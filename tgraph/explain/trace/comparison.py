@@ -122,6 +122,7 @@ def _compare_requests(before: Trace, after: Trace) -> list[Changed]:
             "error": trace.error,
             "generation": str(trace.generation),
             "as of": trace.as_of,
+            "query": " ".join(trace.computed.sparql.split()) if trace.computed else "",
             **{f"parameter {name}": value for name, value in trace.parameters.items()},
         }
         for trace in (before, after)

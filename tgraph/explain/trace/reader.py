@@ -21,6 +21,7 @@ from tgraph.explain.trace.bundle_reader import (
     keywords_of,
     kind_of,
 )
+from tgraph.explain.trace.computed import read_computed, read_role
 from tgraph.explain.trace.derivation import DisplayNames
 from tgraph.explain.trace.judgements import influence_on, verdicts_on
 from tgraph.explain.trace.recorded_session import CallReader
@@ -213,6 +214,7 @@ class TraceReader:
             selections
         )
         chosen |= self._cited_candidates()
+        selected = tuple(self._read_item(s, edges, places) for s in selections)
         return Trace(
             explain_id=session,
             explain_collection=self._collection,
@@ -240,7 +242,7 @@ class TraceReader:
             item_count=self._said.number(v.retrieval_iri(self._uuid), "itemCount"),
             answer=self._answer_text(),
             sentences=self._read_sentences(),
-            selected=tuple(self._read_item(s, edges, places) for s in selections),
+            selected=selected,
             rejected=tuple(
                 self._read_item(c, edges, {})
                 for c in sorted(candidates, key=iri_numbers)
@@ -262,7 +264,7 @@ class TraceReader:
             verdict=self._said.read_text(v.answer_iri(self._uuid), "answerVerdict"),
             judged=next(reversed(verdicts_on(self._store, v.answer_iri(self._uuid))), None),
             choice=self._said.read_text(v.session_part_iri("mode-choice", self._uuid), "reasoning"),
-            sparql=self._said.read_text(v.session_part_iri("query", self._uuid), "sparql"),
+            computed=read_computed(self._said, self._uuid, selected, self._names.display_name),
             step_answers=self._step_answers(),
         )
 
@@ -427,6 +429,8 @@ class TraceReader:
             evidence=places.get(subject, ()),
             bridge=self._read_quotation(bridge) if bridge else None,
             authority=float(self._said.read_text(candidate, "authority") or 1),
+            role=read_role(self._said.read_text(subject, "witnessRole")),
+            rows=tuple(sorted(map(int, self._said.read_texts(subject, "resultRow")))),
             **terms,
         )
 

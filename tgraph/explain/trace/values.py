@@ -10,7 +10,7 @@ from typing import Any
 
 from tgraph.errors import UsageError
 from tgraph.explain.trace.judgements import RecordedInfluence, RecordedVerdict
-from tgraph.model import EntityMatch, Quotation
+from tgraph.model import ComputedResult, EntityMatch, Quotation, WitnessRole
 from tgraph.rendering import (
     brief_repr,
     describe_confidence,
@@ -43,7 +43,8 @@ class TraceItem:
 
     ``label`` is the item as text; edges also have three term labels. ``bridge`` is a place in
     another document leading to the item: both answer the question together. ``authority`` is
-    the weight of the item's sources."""
+    the weight of the item's sources; ``role`` and ``rows`` are those of a witness of a computed
+    result."""
 
     iri: str
     kind: str
@@ -63,6 +64,8 @@ class TraceItem:
     evidence: tuple[TraceQuotation, ...] = ()
     bridge: TraceQuotation | None = None
     authority: float = 1.0
+    role: WitnessRole | None = None
+    rows: tuple[int, ...] = ()
 
     @property
     def edge(self) -> str | None:
@@ -250,7 +253,7 @@ class Trace:
     earlier releases; ``judged`` is what the latest verification says of the answer as a whole.
     ``as_of`` is the requested time, generation or session, blank for newest knowledge.
     ``published`` is the start time of the queried knowledge (xsd:dateTime).
-    ``sparql`` is the query of a computed answer."""
+    ``computed`` is the query of a computed answer with its result."""
 
     explain_id: str
     explain_collection: str
@@ -291,7 +294,7 @@ class Trace:
     judged: RecordedVerdict | None = None
     as_of: str = ""
     published: str = ""
-    sparql: str = ""
+    computed: ComputedResult | None = None
     report: Callable[[], str] | None = field(default=None, repr=False, compare=False)
 
     @property

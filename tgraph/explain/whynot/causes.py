@@ -23,6 +23,7 @@ from tgraph.explain.integrity.erasures import erasures_since
 from tgraph.explain.trace.reader import read_trace
 from tgraph.explain.trace.sessions import SessionSummary
 from tgraph.explain.trace.values import Trace
+from tgraph.explain.whynot.computed import describe_missing_query, explain_row
 from tgraph.explain.whynot.cut_offs import (
     SessionBundle,
     SessionParameters,
@@ -36,6 +37,7 @@ from tgraph.index.sources import Texts
 from tgraph.librarian import Librarian
 from tgraph.rendering import brief_repr, one_line, place_text, render_value
 from tgraph.retrieve.orders import CutOff
+from tgraph.retrieve.subset import narrow_context
 from tgraph.retrieve.text.lexical import terms
 from tgraph.store.base import Store
 
@@ -158,6 +160,7 @@ Cause = Choice[
     "not-linked",
     "not-recorded",
     "beyond-limit",
+    "kept-out-by-query",
     "not-selected",
     "not-used",
 ]
@@ -220,6 +223,7 @@ _CAUSES = {
     "not-linked": "extracted but not linked to the question",
     "not-recorded": "extracted but left out at an unrecorded step",
     "beyond-limit": "linked but beyond a limit",
+    "kept-out-by-query": "in the table but kept out of the result by the query",
     "not-selected": "retrieved but not selected",
     "not-used": "selected but not used in the answer",
 }
@@ -282,6 +286,10 @@ def why_not(
     generations = trace.generation, earlier.current
     with read_then(store, librarian, generations, trace.started) as then:
         case = _create_case(wanted, trace, earlier, then, librarian, summary)
+        if trace.computed is not None and (
+            found := _check_computed(case, librarian, read_parameters)
+        ):
+            return found
         for way in (
             _check_used,
             _check_unused,
@@ -325,6 +333,35 @@ def _create_case(
 
 
 # --- the causes, the furthest stage first ---
+
+
+def _check_computed(
+    case: _Case, librarian: Librarian, read_parameters: Callable[[Trace], SessionParameters]
+) -> WhyNot | None:
+    """Return the part of a computed session's query that keeps an expected row out."""
+    computed, parameters = case.trace.computed, read_parameters(case.trace)
+    if computed is None or not computed.sparql:
+        return None
+    whole = context_of(case.then, librarian, parameters)
+    context = narrow_context(whole, parameters.filters)
+    if (absence := explain_row(case.trace, case.expected, context)) is None:
+        return None
+    reason = f"{absence.reason[:1].upper()}{absence.reason[1:]}."
+    if not absence.is_row:
+        check_decidable(case.earlier, case.expected, case.wanted)
+        return case.conclude("not-in-corpus", reason)
+    edges = [v.edge_iri(*statement) for statement in absence.statements]
+    evidence = context.evidence.of_edges(edges, SHOWN)
+    places = (
+        DocumentPlace(
+            each.document, each.title, each.path, each.page, each.start, each.end, each.quote
+        )
+        for edge in edges
+        for each in evidence.get(edge, ())
+    )
+    items = tuple(item for item in case.reached.selected if item.item in edges)
+    distinct = tuple(dict.fromkeys(places))[:SHOWN]
+    return case.conclude("kept-out-by-query", reason, items=items[:SHOWN], places=distinct)
 
 
 def _check_used(case: _Case) -> WhyNot | None:
@@ -453,6 +490,9 @@ def _explain_limit(case: _Case, limit: CutOff) -> WhyNot:
 
 def _explain_unlinked(case: _Case) -> WhyNot:
     trace = case.trace
+    if trace.computed is not None and not trace.computed.sparql:
+        reason = f"{case.subject} was extracted, but {describe_missing_query(trace.computed)}."
+        return case.conclude("not-linked", reason, places=_find_places(case))
     considered = len(trace.selected) + len(trace.rejected)
     explanation = (
         f"none of the {considered} candidates of the question contains the {case.expected.kind}"

@@ -19,6 +19,7 @@ from tgraph.explain.render.shown_session import (
     quoted_groups,
     shown_calls,
     shown_prompts,
+    shown_rows,
     shown_sentences,
     uses_of,
 )
@@ -66,6 +67,7 @@ def to_html(
         uses=uses_of(trace),
         prompts=shown_prompts(trace),
         calls=shown_calls(trace, request),
+        rows=shown_rows(trace, sentences),
         sources=list(dict.fromkeys((cited.title, cited.path) for cited in citations)),
         agents=agents_text(trace),
         words=item_text,

@@ -22,7 +22,6 @@ from tgraph.engine.json_judgements import VerificationOut, verification_json
 from tgraph.engine.sparql_results import stream_query_results
 from tgraph.errors import TgraphError
 from tgraph.explain.audit.named_audits import list_audits
-from tgraph.explain.query.guard import gives_triples
 from tgraph.extensions.server.access import Access, Declaration
 from tgraph.extensions.server.requests import TurnIn, parse_number, plain
 from tgraph.extensions.server.service import Message, Service
@@ -32,6 +31,7 @@ from tgraph.model import Answer, Citation, Turn
 from tgraph.rendering import describe_confidence, one_line
 from tgraph.retrieve.modes.contextual import CONTEXTUAL
 from tgraph.retrieve.modes.registry import AUTO, MODES
+from tgraph.store.query_guard import gives_triples
 from tgraph.version import __version__
 from tgraph.vocabulary import document_iri
 

@@ -22,7 +22,6 @@ from tgraph import vocabulary as v
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.engine.sparql_results import stream_query_results
 from tgraph.errors import QueryError, UsageError
-from tgraph.explain.query.guard import gives_triples
 from tgraph.explain.query.sparql import Bounds, Dataset, StoppedQueryError
 from tgraph.extensions.server.access import Access, Declaration
 from tgraph.extensions.server.declared import DeclaredRoute
@@ -30,6 +29,7 @@ from tgraph.extensions.server.negotiation import choose_media_type
 from tgraph.extensions.server.requests import read_body
 from tgraph.extensions.server.service import Service
 from tgraph.extensions.server.sign_in import access_of
+from tgraph.store.query_guard import gives_triples
 
 ROWS = {
     "application/sparql-results+json": "json",

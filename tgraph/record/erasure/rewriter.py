@@ -56,7 +56,7 @@ SAID = (
 )
 """The properties that hold what documents say, of what derives from them."""
 
-_ARGUED = frozenset(_make_terms("reasoning ratingExplanation"))
+_ARGUED = frozenset(_make_terms("reasoning ratingExplanation result"))
 _SAID = frozenset((*SAID, v.RDFS_LABEL))
 _LABELLED = _make_prefixes(
     "document accession community former-community entity relation type report finding summary"

@@ -85,6 +85,7 @@ def find_scope(store: Store, document: str) -> ErasureScope:
     _find_names(store, scope)
     scope.resources |= scope.edges.keys() | scope.claims
     _add_derived(store, scope.resources)
+    scope.resources |= _find_queries(scope.resources)
     for name in sorted(scope.names):
         for graph in (v.KNOWLEDGE_GRAPH, v.SOURCE_GRAPH):
             members = store.match(None, v.tg("member"), NamedNode(name), graph)
@@ -118,6 +119,17 @@ def _add_derived(store: Store, resources: set[str]) -> None:
         new = set(near) - resources
         resources |= new
         queue += new
+
+
+def _find_queries(resources: Iterable[str]) -> set[str]:
+    """Return the computed queries of the answers among the resources: the answer derives from
+    the witnesses of a result, and the result is beside them."""
+    answers = v.answer_iri("")
+    return {
+        v.session_part_iri("query", iri.removeprefix(answers))
+        for iri in resources
+        if iri.startswith(answers)
+    }
 
 
 def _split_property_values(

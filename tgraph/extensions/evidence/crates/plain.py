@@ -10,7 +10,9 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
-from pyoxigraph import Literal, NamedNode, RdfFormat, Triple, parse
+from pyoxigraph import Literal, NamedNode, Triple
+
+from tgraph.model import parse_term
 
 Json = Any
 
@@ -28,17 +30,11 @@ def to_json_types(value: Any) -> Json:
     return value
 
 
-def parse_term(text: Json) -> NamedNode | Literal:
+def read_term(text: Json) -> NamedNode | Literal:
     """Return an RDF term parsed from N-Triples. Raise ``ValueError`` for invalid input."""
     if not isinstance(text, str) or text.startswith("<<"):
         raise ValueError("a term of RDF is missing")
-    try:
-        (quad,) = parse(f"<urn:x:s> <urn:x:p> {text} .".encode(), RdfFormat.N_TRIPLES)
-    except SyntaxError as error:
-        raise ValueError(f"no term of RDF: {error}") from error
-    if not isinstance(quad.object, NamedNode | Literal):
-        raise ValueError("a blank node")
-    return quad.object
+    return parse_term(text)
 
 
 def build_value(kind: Any, value: Json) -> Any:
@@ -52,7 +48,7 @@ def build_value(kind: Any, value: Json) -> Any:
     if is_dataclass(kind):
         return _build_object(kind, value)
     if kind in (NamedNode, Literal):
-        rdf_term = parse_term(value)
+        rdf_term = read_term(value)
         return rdf_term if isinstance(rdf_term, kind) else _raise_missing(kind)
     if origin is tuple:
         return tuple(build_value(inner[0], item) for item in _check_type(list, value))

@@ -13,10 +13,18 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Self
 
-from pyoxigraph import DefaultGraph, NamedNode, Quad, Variable
+from pyoxigraph import (
+    DefaultGraph,
+    NamedNode,
+    Quad,
+    QueryBoolean,
+    QueryResultsFormat,
+    Variable,
+    parse_query_results,
+)
 
 from tgraph.errors import StoreError
-from tgraph.extensions.evidence.crates.plain import build_value, parse_term, to_json_types
+from tgraph.extensions.evidence.crates.plain import build_value, read_term, to_json_types
 from tgraph.index.sources import Texts
 from tgraph.index.vectors.base import Hit, IndexDecorator, TextWindows, VectorIndex
 from tgraph.index.vectors.keys import Keys
@@ -73,6 +81,8 @@ class NotingStore:
 
     def query(self, text: str) -> Results:
         results = self._store.query(text)
+        if isinstance(results, QueryBoolean):
+            self.rows[next(_query_keys(text))] = RowsRead((), ((),) * bool(results))
         if not isinstance(results, Solutions):
             return results
         rows = RowsRead.from_solutions(results)
@@ -98,7 +108,15 @@ class StoreFromReads(NotingStore):
         rows = next((self._noted[key] for key in _query_keys(text) if key in self._noted), None)
         if rows is None:
             raise StoreError("The package does not hold what a query of this replay asks for.")
-        return rows
+        return rows if rows.names else _boolean_of(rows)
+
+
+def _boolean_of(rows: RowsRead) -> QueryBoolean:
+    """Return the answer of an ASK query, noted as one row without columns, or none."""
+    document = json.dumps({"head": {}, "boolean": bool(rows.rows)})
+    answer = parse_query_results(document, format=QueryResultsFormat.JSON)
+    assert isinstance(answer, QueryBoolean)
+    return answer
 
 
 def _query_keys(text: str) -> Iterator[str]:
@@ -447,7 +465,7 @@ class Reads:
 
 def _parse_rows(said: Mapping[str, Any]) -> RowsRead:
     names = tuple(map(str, said["names"]))
-    rows = tuple(tuple(None if t is None else parse_term(t) for t in row) for row in said["rows"])
+    rows = tuple(tuple(None if t is None else read_term(t) for t in row) for row in said["rows"])
     if any(len(row) != len(names) for row in rows):
         raise ValueError("a row that has another number of columns")
     return RowsRead(names, rows)

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 from pyoxigraph import Quad
 
 from tgraph import vocabulary as v
-from tgraph.engine.ask.method_factory import in_steps, method_of
+from tgraph.engine.ask.method_factory import choose_computed, in_steps, method_of
 from tgraph.engine.ask.methods import Chosen, Method
 from tgraph.engine.ask.parameters import ONLY, was_chosen
 from tgraph.engine.components import Components
+from tgraph.engine.rerun.recomputation import is_computed
 from tgraph.engine.rerun.replay import Replay, SessionReplay
 from tgraph.explain.trace.recorded_session import RecordedSession
 from tgraph.extensions.evidence.crates.reads import (
@@ -72,6 +73,8 @@ class _AsChosen(SessionReplay):
         session = self.session
         if not was_chosen(session.parameters):
             return self._method_by_name(parts, question)
+        if is_computed(session.mode) and (computed := choose_computed(question, parts, context)):
+            return computed
         chooser, calls = parts.chooser, list[Call]()
         choice_result = chooser.choose(question, context, calls.append)
         choice = v.session_part_iri("mode-choice", session.uuid)

@@ -153,10 +153,7 @@ class Regenerator:
 
     def _write_sentences(self, writers: Writers, run: AblatedRun, sink: CallSink) -> list[str]:
         writer, alone = writers
-        selection = self._written.selection
-        reduced_selection = replace(
-            selection, selected=tuple(selection.selected[n] for n in sorted(run.kept))
-        )
+        reduced_selection = self._written.selection.keep_selected(run.kept)
         writer = alone if run.alone and alone is not None else writer
         drafts = writer.synthesise(self._written.question, reduced_selection, Notes(), sink)
         return [draft.text for draft in drafts]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tgraph.errors import QueryError
-from tgraph.explain.query.guard import check_query, gives_triples
+from tgraph.store.query_guard import check_query, gives_triples
 
 REACHING = [
     "SELECT * { SERVICE <http://x/> { ?s ?p ?o } }",

@@ -59,7 +59,7 @@ def check_query(text: str, *, update: bool = False) -> None:
 
     The text is checked both unchanged and with codepoint escapes resolved, because engines
     resolve escapes at different times."""
-    for spelling in {text, _ESCAPE.sub(_decode_escape, text)}:
+    for spelling in {text, resolve_escapes(text)}:
         query_words = list(words(spelling))
         for word, problem in _REACHING.items():
             if word in query_words:
@@ -72,6 +72,24 @@ def check_query(text: str, *, update: bool = False) -> None:
         )
     if form in QUERY_FORMS and update:
         raise QueryError(f"The text is a query ({form}), not an update.")
+
+
+def measure_structure(text: str) -> tuple[int, int]:
+    """Return how deep the brackets of a query nest, and how many tokens the query has beside
+    strings, IRIs and comments: both bound the time in which a parser reads the query."""
+    depth, deepest, tokens = 0, 0, 0
+    for token in _TOKEN.finditer(text):
+        if token.lastgroup in ("comment", "string", "iri") or token[0].isspace():
+            continue
+        tokens += 1
+        depth += (token[0] in "([{") - (token[0] in ")]}")
+        deepest = max(deepest, depth)
+    return deepest, tokens
+
+
+def resolve_escapes(text: str) -> str:
+    """Return a text with the characters in place of their codepoint escapes."""
+    return _ESCAPE.sub(_decode_escape, text)
 
 
 def gives_triples(text: str) -> bool:
