@@ -172,6 +172,57 @@ def test_auto_takes_what_asks_for_a_computation_and_nothing_else(pumps: Knowledg
     assert [mode == "sparql" for mode in modes.values()] == [True, False, False]
 
 
+def test_contradicting_values_of_an_imported_graph_and_of_merged_entities_are_left_out(
+    tmp_path: Path,
+):
+    corpus = Corpus(tmp_path)
+    (tmp_path / "pumps.ttl").write_text(f"{PUMPS_TTL}ex:P2 ex:weight 43 .\n")
+    with corpus.open() as graph:
+        import_graph(graph, [tmp_path / "pumps.ttl"])
+        total = ask(graph, "What is the total weight of the pumps?")
+    assert "weight of the 5 pumps is 91" in total
+    assert "Pump P2 has 2 values of weight, 42 and 43, and is left out." in total
+    merged = Corpus(tmp_path / "merged")
+    merged.index({"pumps.csv": PUMPS_CSV, "new-pumps.csv": "name,weight_kg\nPump 2,43\nPump 9,5\n"})
+    with merged.open() as graph:
+        graph.entities.merge("Pump 2", "Pump P2", reason="They are one.")
+        heaviest = ask(graph, "Which pump is the heaviest?")
+    assert heaviest.startswith("Pump P5 has the greatest weight of the 4 pumps: 31 kg.")
+    assert "Pump P2 has 2 values of weight, 42 kg and 43 kg, and is left out." in heaviest
+
+
+def test_values_in_several_units_are_not_computed_with(tmp_path: Path):
+    corpus = Corpus(tmp_path)
+    corpus.index({"pumps.csv": "name,weight\nAqua,3 kg\nDelta,200 g\nVega,1 kg\n"})
+    with corpus.open() as graph:
+        for question in (
+            "What is the total weight of the pumps?",
+            "Which pump is the lightest?",
+            "Which pumps weigh less than 2 kg?",
+        ):
+            assert "no evidence" in ask(graph, question)
+
+
+SYNONYMS = """
+@prefix skos: <http://www.w3.org/2004/02/skos/core#> .
+@prefix owl: <http://www.w3.org/2002/07/owl#> .
+ex:weight a owl:DatatypeProperty ; rdfs:label "weight"@en, "Gewicht"@de ; skos:altLabel "mass"@en .
+ex:Pump a owl:Class ; rdfs:label "pump"@en ; skos:altLabel "water lifter"@en .
+ex:P1 a ex:Pump . ex:P2 a ex:Pump . ex:P3 a ex:Pump .
+"""
+
+
+def test_synonyms_of_an_ontology_name_classes_and_properties(tmp_path: Path):
+    corpus = Corpus(tmp_path)
+    (tmp_path / "pumps.ttl").write_text(PUMPS_TTL + SYNONYMS)
+    with corpus.open() as graph:
+        import_graph(graph, [tmp_path / "pumps.ttl"])
+        assert "name 3 pumps" in ask(graph, "How many water lifters are there?")
+        assert "Pump P2 has the greatest weight" in ask(graph, "Which pump has the greatest mass?")
+        assert "Pump P2 has" in ask(graph, "Which pump has the greatest Gewicht?")
+        assert "no evidence" in ask(graph, "How many fire lifters are there?")
+
+
 def test_auto_plans_a_question_once(pumps: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch):
     planned: list[str] = []
 

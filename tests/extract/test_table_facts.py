@@ -60,8 +60,8 @@ def test_a_fact_rests_on_its_row_and_names_its_cell():
         (str(r.subject), str(r.predicate)): (r.cell, r.span.quote if r.span else "")
         for r in extraction.relationships
     }
-    assert cells["Aqua 300", "weight in kg"] == ((2, 3, "kg"), "2 | Aqua 300 | 12")
-    assert cells["Aqua 200", "id"] == ((1, 1, ""), "1 | Aqua 200 | 11")
+    assert cells["Aqua 300", "weight in kg"] == ((2, 3, "kg", 1, ""), "2 | Aqua 300 | 12")
+    assert cells["Aqua 200", "id"] == ((1, 1, "", 1, ""), "1 | Aqua 200 | 11")
 
 
 def test_two_tables_with_one_name_and_unit_state_one_property():

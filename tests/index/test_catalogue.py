@@ -50,3 +50,27 @@ def test_after_changes_it_equals_a_fresh_count(tmp_path: Path):
     fresh.index({"pumps.csv": newer})
     assert after == catalogue_of(fresh)
     assert after != before
+
+
+TABLES = """<html><body><h1>Fleet book</h1><h2>Ships of Bergen</h2><p>Some were lost.</p>
+<table><tr><th>name</th><th>launched</th></tr><tr><td>Fram</td><td>1892</td></tr>
+<tr><td>Gauss</td><td>1901</td></tr></table><p>The others stayed.</p>
+<table><caption>Table 2. Ships of Dundee</caption><tr><th>name</th><th>launched</th></tr>
+<tr><td>Discovery</td><td>1901</td></tr><tr><td>Nimrod</td><td>1867</td></tr>
+<tr><td>Terra Nova</td><td>1884</td></tr></table></body></html>"""
+
+
+def test_a_table_in_a_document_is_called_after_its_caption_or_heading(tmp_path: Path):
+    corpus = Corpus(tmp_path)
+    corpus.index({"fleet.html": TABLES})
+    with corpus.open() as graph:
+        tables = [known for known in graph.catalogue().classes if known.kind == "table"]
+        said = graph.ask("How many ships of Dundee were launched before 1890?", "sparql").text
+    assert {known.label: (known.type_label, known.members) for known in tables} == {
+        "Ships of Bergen": ("ship", 2),
+        "Ships of Dundee": ("ship", 3),
+    }
+    assert len({known.key for known in tables}) == 2
+    assert said == (
+        "2 of the 3 ships in “Ships of Dundee” were launched before 1890: Nimrod and Terra Nova."
+    )

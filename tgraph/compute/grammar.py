@@ -4,6 +4,7 @@ Each candidate says which words it accounts for and what it assumes; ranking dec
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -141,11 +142,13 @@ class _Grammar:
 
     def _properties(self, known: KnownClass) -> dict[NamedNode, KnownProperty]:
         """Return the properties that may be computed with: of a table its columns, of others what
-        tables or imported graphs state."""
+        tables or imported graphs state. One that has values in several units is no single one."""
+        properties = [self._catalogue.property_of(iri) for iri, _ in known.properties]
+        units: defaultdict[str, set[str]] = defaultdict(set)
+        for own in properties:
+            units[own.name].add(own.unit)
         return {
-            iri: own
-            for iri, _ in known.properties
-            if (own := self._catalogue.property_of(iri)).is_structured
+            own.iri: own for own in properties if own.is_structured and len(units[own.name]) == 1
         }
 
     def _links_to(self, known: KnownClass) -> list[PropertyLink]:

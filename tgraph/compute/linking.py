@@ -190,7 +190,7 @@ def _spans_of(stems: Sequence[str], words: Sequence[LinkedWord]) -> Iterator[Spa
 
 def _link_classes(words: Sequence[LinkedWord], catalogue: Catalogue) -> Iterator[ClassLink]:
     for known in catalogue.classes:
-        labels = dict.fromkeys(filter(None, (known.type_label, known.label)))
+        labels = dict.fromkeys(filter(None, (known.type_label, known.label, *known.synonyms)))
         for label in labels:
             if stems := _label_stems(label):
                 yield from (ClassLink(span, known, EXACT) for span in _spans_of(stems, words))
@@ -202,6 +202,8 @@ def _link_properties(words: Sequence[LinkedWord], catalogue: Catalogue) -> Itera
             _label_stems(known.name)
         )
         whole = list(_spans_of(stems, words)) if stems else []
+        for synonym in map(_label_stems, known.synonyms):
+            whole += _spans_of(synonym, words) if synonym else ()
         yield from (PropertyLink(span, known, BY_STEMS) for span in whole)
         taken: Span = frozenset().union(*whole)
         for at, word in enumerate(words):

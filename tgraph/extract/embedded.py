@@ -38,7 +38,7 @@ from tgraph.models.base import CallSink, no_sink
 from tgraph.vocabulary import canonicalise_literal, digest_parts
 
 NAME = "embedded-extractor"
-VERSION = "8"
+VERSION = "9"
 _SECTION_STRENGTH = 3.0
 _LONGEST_ITEM = 200
 _SENTENCES = frozenset(("prose", "item"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from itertools import pairwise
 
@@ -27,7 +28,10 @@ from tgraph.vocabulary import xsd
 _STRENGTH = 9.0
 _FIELD_STRENGTH = 7.0
 _LONGEST_NAME = 8
+_LONGEST_TITLE = 12
+_TABLE_NUMBER = re.compile(r"(?:table|tab\.)\s+[\w.]*\d[\w.]*[.:]?\s+(?=\S)", re.IGNORECASE)
 _PLACES = word_set("english", "places")
+_PREPOSITIONS = word_set("ontology", "prepositions") | word_set("ontology", "places")
 _PARTICLES = word_set("english", "particles")
 _MOMENTS = frozenset(("year", "date"))
 _DATES = {7: "gYearMonth", 10: "date"}
@@ -73,10 +77,25 @@ def _read_data(
         cell = row.cells[at] if row.cells else None
         is_part = at in row.label
         obj = Literal(text) if is_part else _read_object(key, (start, end), cell, block, reading)
-        place = CellPlace(row.number + 1, cell.column + 1, _unit_of(cell)) if cell else None
+        place = _cell_place(block, row, cell) if cell else None
         keys[key] += 1
         column = key if keys[key] == 1 else f"{key} {keys[key]}"
         reading.state(subject, _predicate_of(column, cell), obj, _STRENGTH, block, cell=place)
+
+
+def _cell_place(block: Segment, row: TableRow, cell: CellValue) -> CellPlace:
+    unit, title = _unit_of(cell), title_of_table(block)
+    return CellPlace(row.number + 1, cell.column + 1, unit, row.table + 1, title)
+
+
+def title_of_table(row: Segment) -> str:
+    """Return the title of a row's table: its caption, else the heading above it; empty without
+    one."""
+    lead = row.lead[0] if row.lead else ""
+    if numbered := _TABLE_NUMBER.match(lead):
+        return lead[numbered.end() :].rstrip(".")
+    is_caption = lead and lead[-1].isalnum() and len(lead.split()) <= _LONGEST_TITLE
+    return lead if is_caption else next(reversed(row.headings), "")
 
 
 def _find_subject(
@@ -85,7 +104,8 @@ def _find_subject(
     """Return the subject of a row; None where nothing names it."""
     if not row.label:
         return None
-    row_class = row.subject or (class_of_title(section.name) if section else "")
+    heading = section.name if section else ""
+    row_class = row.subject or class_of_title(title_of_table(block)) or class_of_title(heading)
     spans = [block.pairs[at][1] for at in row.label]
     name = " ".join(block.text[slice(*span)].strip() for span in spans)
     kinds = {row.cells[at].kind for at in row.label} if row.cells else set()
@@ -112,9 +132,11 @@ def _kind_of_class(row_class: str) -> str:
 
 
 def class_of_title(title: str) -> str:
-    """Return the class of a table's rows as the plural at the end of its title names it: "pump" for
-    "Our pumps"."""
-    word = title.split()[-1].lower()
+    """Return the class of a table's rows as the plural at the end of its title, or before a
+    preposition, names it: "pump" for "Our pumps" and "Pumps of Norden"; empty where none does."""
+    words = title.lower().split()
+    ends = (at for at, word in enumerate(words) if at and word in _PREPOSITIONS)
+    word = words[next(ends, len(words)) - 1] if words else ""
     if not word.isalpha() or not word.endswith("s") or word.endswith(("ss", "us", "is")):
         return ""
     return f"{word[:-3]}y" if word.endswith("ies") else word[:-1]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from heapq import nsmallest
 from itertools import groupby
@@ -68,7 +68,8 @@ class KnownProperty:
 
     ``kinds`` counts its statements by the kind of the value, the most frequent first; ``values``
     are the most frequent of its ``distinct`` values. ``is_structured`` says that a column of a
-    table, or an imported graph, states it: what only sentences state has no end of properties."""
+    table, or an imported graph, states it: what only sentences state has no end of properties.
+    ``synonyms`` are its other labels, as an ontology or an imported graph gives them."""
 
     iri: NamedNode
     label: str
@@ -79,6 +80,7 @@ class KnownProperty:
     distinct: int
     values: tuple[KnownValue, ...] = ()
     is_structured: bool = True
+    synonyms: tuple[str, ...] = ()
 
     @property
     def kind(self) -> ValueKind:
@@ -103,11 +105,13 @@ class CatalogueColumn:
 class KnownClass:
     """A class of knowledge: of a type, of the rows of a table, or of what a word names.
 
-    ``key`` is the IRI of the type or of the table's document, or the word. ``properties`` counts
+    ``key`` is the IRI of the type, that of the table's document (of several tables in it with the
+    number of the table), or the word. ``properties`` counts
     the members that have each. ``rows`` are the members of a table and of a word, which are
     complete: the class is closed. ``type`` is the class of a table's rows, where they have one in
     common, ``type_label`` is what a row is called, after its type or the title, and
-    ``is_whole_type`` says that nothing else is of the type."""
+    ``is_whole_type`` says that nothing else is of the type. ``synonyms`` are other labels of the
+    type."""
 
     kind: ClassKind
     key: str
@@ -119,6 +123,7 @@ class KnownClass:
     type: str = ""
     type_label: str = ""
     is_whole_type: bool = False
+    synonyms: tuple[str, ...] = ()
 
     @property
     def is_closed(self) -> bool:
@@ -161,10 +166,23 @@ def count_catalogue(store: Store, *, is_whole: bool = False) -> Catalogue:
         for iri, count in members.items()
         if domains[iri]
     ]
-    tables = list(_build_tables(store, rows, members, labels))
+    known_classes = (*_without_doubles(types), *_build_tables(store, rows, members, labels))
+    synonyms = _synonyms(store, {known.type for known in known_classes})
+    named = [replace(known, synonyms=synonyms.get(known.type, ())) for known in known_classes]
     properties = _count_properties(store, columns, asked)
-    classes = sorted((*types, *tables, *_name_classes(store, asked)), key=_class_order)
+    classes = sorted((*named, *_name_classes(store, asked)), key=_class_order)
     return Catalogue(tuple(classes), tuple(sorted(properties, key=_property_order)))
+
+
+def _without_doubles(types: Sequence[KnownClass]) -> Iterator[KnownClass]:
+    """Yield the types, of those with one label and the same members only one: what an imported
+    graph gives a class has the type of the class's label too."""
+    distinct: dict[tuple[object, ...], KnownClass] = {}
+    own = v.type_iri("")
+    for known in sorted(types, key=lambda known: (known.key.startswith(own), known.key)):
+        label = known.label.casefold()
+        distinct.setdefault((label, known.members, known.properties), known)
+    yield from distinct.values()
 
 
 def _relations(store: Store, columns: Collection[NamedNode], *, is_whole: bool) -> list[Term]:
@@ -207,6 +225,7 @@ def _count_properties(
         [iri.value for iri in kinds]
         + [text_of(value) for group in values.values() for value, _ in group],
     )
+    synonyms = _synonyms(store, [iri.value for iri in kinds])
     counted = []
     for iri, counts in kinds.items():
         ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
@@ -230,6 +249,7 @@ def _count_properties(
                 distinct[iri],
                 shown,
                 _is_structured(iri, columns),
+                synonyms.get(iri.value, ()),
             )
         )
     return counted
@@ -266,12 +286,16 @@ def _most_frequent(counts: Sequence[tuple[Term, int]], most: int | None = None) 
 
 @dataclass(frozen=True, slots=True)
 class _CatalogueRow:
-    """A table row: the position in a document, and the subjects, columns and types in knowledge."""
+    """A table row: the position in a document, and the subjects, columns and types in knowledge.
+
+    ``table`` and ``title`` are those of the row's table, 0 and empty where nothing says them."""
 
     document: str
     page: str
     start: int
     number: int
+    table: int
+    title: str
     subjects: frozenset[NamedNode]
     columns: tuple[tuple[int, CatalogueColumn], ...]
     types: frozenset[str]
@@ -294,8 +318,19 @@ def _build_tables(
 ) -> Iterator[KnownClass]:
     titles = document_titles(store, {row.document for row in rows})
     for document, group in groupby(rows, key=attrgetter("document")):
-        for table in _split_tables(list(group)):
-            yield _build_table(document, titles.get(document, ""), table, members, labels)
+        split = _split_tables(list(group))
+        for number, table in enumerate(split, 1):
+            title = _title_of(table[0], titles.get(document, ""), is_only=len(split) == 1)
+            key = document if len(split) == 1 else f"{document}#table={number}"
+            yield _build_table(key, title, table, members, labels)
+
+
+def _title_of(row: _CatalogueRow, document: str, *, is_only: bool) -> str:
+    """Return the title of the table of a row: its own, else that of its document; of several in a
+    document with the number of the table on its page."""
+    if row.title or is_only:
+        return row.title or document
+    return f"{document}, table {row.table}" if row.table else document
 
 
 def _read_rows(store: Store) -> Iterator[_CatalogueRow]:
@@ -315,6 +350,8 @@ def _read_rows(store: Store) -> Iterator[_CatalogueRow]:
             chunk.rpartition(":")[0],
             start,
             number,
+            max(_number(cell["table"]) if cell["table"] else 0 for cell in group),
+            max(text_of(cell["title"]) for cell in group),
             frozenset(_node(cell["subject"]) for cell in group),
             tuple(sorted(columns, key=lambda pair: (pair[0], pair[1].head))),
             frozenset(text_of(cell["type"]) for cell in group if cell["type"]) - _VAGUE,
@@ -322,15 +359,13 @@ def _read_rows(store: Store) -> Iterator[_CatalogueRow]:
 
 
 def _split_tables(rows: Sequence[_CatalogueRow]) -> list[list[_CatalogueRow]]:
-    """Return the rows of a document by table: a row whose columns have other heads belongs to
-    another table."""
+    """Return the rows of a document by table. A table goes on on the next page, where the title and
+    the heads of the columns are the same."""
     tables: list[tuple[dict[int, str], list[_CatalogueRow]]] = []
     for row in rows:
         heads = {number: column.head for number, column in row.columns}
         for known, members in reversed(tables):
-            if all(known.get(number, head) == head for number, head in heads.items()) and (
-                known.keys() & heads.keys()
-            ):
+            if _is_one_table(members[-1], row, known, heads):
                 known.update(heads)
                 members.append(row)
                 break
@@ -339,8 +374,20 @@ def _split_tables(rows: Sequence[_CatalogueRow]) -> list[list[_CatalogueRow]]:
     return [members for _, members in tables]
 
 
+def _is_one_table(
+    before: _CatalogueRow, row: _CatalogueRow, known: Mapping[int, str], heads: Mapping[int, str]
+) -> bool:
+    """Return whether a row goes on with a table, whose ``known`` columns have heads."""
+    if row.table and (before.page, before.table) == (row.page, row.table):
+        return True
+    if before.title != row.title or (row.table and before.page == row.page):
+        return False
+    shared = known.keys() & heads.keys()
+    return bool(shared) and all(known.get(number, head) == head for number, head in heads.items())
+
+
 def _build_table(
-    document: str,
+    key: str,
     title: str,
     rows: Sequence[_CatalogueRow],
     members: Mapping[str, int],
@@ -359,14 +406,14 @@ def _build_table(
     type_iri = min(common, key=lambda iri: (members.get(iri, 0), iri), default="")
     return KnownClass(
         "table",
-        document,
+        key,
         title or "table",
         len(subjects),
         _most_frequent([(iri, len(group)) for iri, group in counts.items()]),
         subjects,
         tuple(column for _, column in sorted(columns, key=lambda pair: (pair[0], pair[1].head))),
         type_iri,
-        labels.get(type_iri, "") or (class_of_title(title) if title.strip() else ""),
+        labels.get(type_iri, "") or class_of_title(title),
         bool(type_iri) and members.get(type_iri) == len(subjects),
     )
 
@@ -406,6 +453,15 @@ def _labels(store: Store, iris: Iterable[str]) -> dict[str, str]:
     for row in select_rows(store, "retrieve/labels", {"items": [NamedNode(i) for i in wanted]}):
         labels.setdefault(text_of(row["item"]), text_of(row["label"]))
     return {iri: labels.get(iri) or v.local_words(iri) for iri in wanted}
+
+
+def _synonyms(store: Store, iris: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Return the other labels of classes and properties that have some, sorted."""
+    wanted = [NamedNode(iri) for iri in sorted(filter(v.is_iri, iris))]
+    names: defaultdict[str, set[str]] = defaultdict(set)
+    for row in select_rows(store, "retrieve/aliases", {"entities": wanted}):
+        names[text_of(row["entity"])].add(text_of(row["alias"]))
+    return {iri: tuple(sorted(own)) for iri, own in names.items()}
 
 
 def _node(term: Term | None) -> NamedNode:

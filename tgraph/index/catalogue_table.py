@@ -145,7 +145,8 @@ def _parse_class(body: str) -> KnownClass:
     fields = json.loads(body)
     columns = tuple(CatalogueColumn(head, NamedNode(iri)) for head, iri in fields.pop("columns"))
     properties = tuple((NamedNode(iri), count) for iri, count in fields.pop("properties"))
-    return KnownClass(**fields, columns=columns, properties=properties)
+    synonyms = tuple(fields.pop("synonyms"))
+    return KnownClass(**fields, columns=columns, properties=properties, synonyms=synonyms)
 
 
 def _property_body(known: KnownProperty) -> str:
@@ -158,4 +159,5 @@ def _parse_property(body: str) -> KnownProperty:
     fields = json.loads(body)
     values = tuple(KnownValue(parse_object(term), *rest) for term, *rest in fields.pop("values"))
     kinds = tuple((kind, count) for kind, count in fields.pop("kinds"))
-    return KnownProperty(NamedNode(fields.pop("iri")), **fields, kinds=kinds, values=values)
+    iri, synonyms = NamedNode(fields.pop("iri")), tuple(fields.pop("synonyms"))
+    return KnownProperty(iri, **fields, kinds=kinds, values=values, synonyms=synonyms)

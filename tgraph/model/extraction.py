@@ -40,11 +40,14 @@ class ExtractedEntity:
 
 class CellPlace(NamedTuple):
     """The cell of a table that states a relationship: the numbers of its row below the head and of
-    its column (both from 1), and the unit of its amount."""
+    its column (both from 1), the unit of its amount, and the table's number on the page (from 1)
+    and title, which is its caption or the heading above it."""
 
     row: int
     column: int
     unit: str = ""
+    table: int = 1
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -273,6 +273,8 @@ class EvidenceRecord:
             (v.CSVW_ROWNUM, cell.row if cell else None),
             (v.tg("tableColumn"), cell.column if cell else None),
             (v.tg("unit"), (cell.unit or None) if cell else None),
+            (v.tg("tableNumber"), cell.table if cell else None),
+            (v.tg("tableTitle"), (cell.title or None) if cell else None),
             (v.tg("graph"), iri_node(relationship.graph) if relationship.graph else None),
             (v.prov("hadPrimarySource"), map(iri_node, relationship.sources)),
         )
