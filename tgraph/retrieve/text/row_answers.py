@@ -40,10 +40,10 @@ def answer_of_row(inquiry: AnalysedQuestion, row: Segment, title: str, answer: s
 
 
 def lacks_asked(inquiry: AnalysedQuestion, row: Segment, title: str) -> bool:
-    """Return whether a row of a table under a title has no word of what is asked for: of the most or
-    the least of the rows, or of a property or a number of things.
+    """Return whether a row of a table under a title has no word of what is asked for: of the most
+    or the least of the rows, or of a property or a number of things.
 
-    That a row is the highest, or how many rows there are, follows from all rows and not from one."""
+    That a row is the highest, or how many rows there are, follows from all rows, not from one."""
     if row.row is None or row.row.role != "data":
         return False
     text = " ".join((row.text, row.row.subject, title, *row.headings))
