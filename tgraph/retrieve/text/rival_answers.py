@@ -31,7 +31,7 @@ def find_rivals(
     that differs; nothing where none does.
 
     ``readings`` come likeliest first. A rival is nearly as likely, and its passage has the words of
-    the question just as much."""
+    the question just as much; names are rivals only where both passages have these words."""
     best, *others = readings
     for reading in others:
         if (
@@ -41,7 +41,8 @@ def find_rivals(
         ):
             one, other = best.answer, reading.answer
             is_exact = _are_other_values(inquiry, one, other)
-            if is_exact or _are_other_names(inquiry, one, other):
+            is_told = max(best.features.missing, reading.features.missing) <= _MOST_MISSING
+            if is_exact or (is_told and _are_other_names(inquiry, one, other)):
                 pair = RivalAnswers(one, best.evidence, other, reading.evidence, is_exact)
                 return (pair,)
     return ()
@@ -62,14 +63,15 @@ def _are_other_values(inquiry: AnalysedQuestion, one: str, other: str) -> bool:
 
 def _are_other_names(inquiry: AnalysedQuestion, one: str, other: str) -> bool:
     """Return whether a name is asked for and two answers are names without a word in common, or
-    both describe who it is without a name."""
+    both say who it is without a name ("the head of finance")."""
     if inquiry.sought.kind in _EXACT | _UNNAMED:
         return False
     known = inquiry.lexicon.term_set(inquiry.text)
     terms, other_terms = (inquiry.lexicon.term_set(answer) - known for answer in (one, other))
     if not terms or not other_terms or not terms.isdisjoint(other_terms):
         return False
-    return bool(new_names(one, known)) == bool(new_names(other, known))
+    named = {bool(new_names(answer, known)) for answer in (one, other)}
+    return named == {True} or (named == {False} and inquiry.sought.kind == "person")
 
 
 def _read_values(answer: str) -> frozenset[str]:

@@ -40,10 +40,10 @@ def answer_of_row(inquiry: AnalysedQuestion, row: Segment, title: str, answer: s
 
 
 def lacks_asked(inquiry: AnalysedQuestion, row: Segment, title: str) -> bool:
-    """Return whether a row of a table under a title doesn't state what is asked for: the most or the
-    least of the rows, or a property or a number of things, of which the row has no word.
+    """Return whether a row of a table under a title has no word of what is asked for: of the most
+    or the least of the rows, or of a property or a number of things.
 
-    That a row is the highest follows from all rows; one row says it only where it has that word."""
+    That a row is the highest, or how many rows there are, follows from all rows, not from one."""
     if row.row is None or row.row.role != "data":
         return False
     text = " ".join((row.text, row.row.subject, title, *row.headings))
@@ -51,7 +51,7 @@ def lacks_asked(inquiry: AnalysedQuestion, row: Segment, title: str) -> bool:
         return True
     if inquiry.sought.kind in _UNNAMED_COLUMNS:
         return False
-    stated = inquiry.lexicon.term_set(text)
+    stated = inquiry.lexicon.term_set(row.text if inquiry.sought.kind == "number" else text)
     roots = roots_of(stated)
     asked = (inquiry.sought.focus or frozenset(inquiry.weights)) - inquiry.names
     return bool(asked) and not any(rate_match(term, stated, roots) for term in asked)
