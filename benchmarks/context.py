@@ -360,7 +360,7 @@ def _ask_peer(
     peer: Peer, driver: Pipe, server: SharedServer, mode: str, budget: int, question: GoldQuestion
 ) -> Gathered:
     server.requests.clear()
-    driver.ask([peer.names[mode], question.text, peer.limits(budget)])
+    driver.ask([peer.names[mode], question.text, peer.limits(mode, budget)])
     return judge_prompt(question, server.last_prompt())
 
 

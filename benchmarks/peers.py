@@ -47,8 +47,9 @@ GRAPHRAG_DIMENSION = 3072
 LIGHTRAG_DIMENSION = 1024
 """That of the hashed vectors which tgraph is measured with. LightRAG has no default of its own."""
 
-LIGHTRAG_FRAME = 900
-"""What it counts of its total besides evidence: its own prompt (700), and 200 held back."""
+LIGHTRAG_FRAME, LIGHTRAG_NAIVE_FRAME = 900, 850
+"""What it counts of its total besides evidence: its own prompt (700; 650 of ``naive``), and 200
+held back."""
 
 LIGHTRAG_ENTITIES, LIGHTRAG_EDGES = 6 / 30, 8 / 30
 """Its default caps of entities and relations, as shares of its default budget."""
@@ -159,8 +160,9 @@ class Peer(ABC):
         with their CPU time."""
 
     @abstractmethod
-    def limits(self, budget: int) -> dict[str, int]:
-        """The limits by which a prompt's evidence has at most so many tokens."""
+    def limits(self, mode: str, budget: int) -> dict[str, int]:
+        """The limits by which the evidence in a prompt of tgraph's ``mode`` has at most so many
+        tokens."""
 
     def figures(self, server: Pipe, questions: Sequence[str], modes: Sequence[str]) -> PeerFigures:
         """The cost of the index, and for each of tgraph's modes that it has that of a cold question
@@ -251,7 +253,7 @@ class GraphRag(Peer):
     def driver(self) -> list[str]:
         return [self.python, _driver("graphrag"), str(self.root)]
 
-    def limits(self, budget: int) -> dict[str, int]:
+    def limits(self, mode: str, budget: int) -> dict[str, int]:
         return {"max_context_tokens": budget}
 
     def _run(self, *arguments: str) -> Cost:
@@ -289,9 +291,10 @@ class LightRag(Peer):
         own = [str(self.root), str(self.dimension), self.clients]
         return [self.python, _driver("lightrag"), *own]
 
-    def limits(self, budget: int) -> dict[str, int]:
+    def limits(self, mode: str, budget: int) -> dict[str, int]:
+        frame = LIGHTRAG_NAIVE_FRAME if mode == "naive" else LIGHTRAG_FRAME
         return {
-            "max_total_tokens": budget + LIGHTRAG_FRAME,
+            "max_total_tokens": budget + frame,
             "max_entity_tokens": round(budget * LIGHTRAG_ENTITIES),
             "max_relation_tokens": round(budget * LIGHTRAG_EDGES),
         }
