@@ -406,6 +406,8 @@ def test_paragraphs_that_a_converter_broke_at_its_lines_are_whole():
 def test_short_lines_and_whole_paragraphs_stay_apart():
     page = "# Menu\n\nreeds and rushes\n\nsedges\n\nReeds grow in water.\n\nand on land.\n"
     assert len(read(page)) == 5
+    rows = "reeds.md   plants of the river and of its banks, 1901\nsedges.md   plants of the moor\n"
+    assert len(read(rows, "text/plain")) == len(read(rows.replace("\n", ".\n"), "text/plain"))
 
 
 def test_notes_that_are_numbered_are_references_with_what_stands_between_them():

@@ -15,6 +15,7 @@ from itertools import pairwise
 
 from tgraph.model import Segment
 
+_BLANK = re.compile(r"\n[^\S\n]*\r?\n")
 _OPENS = frozenset(("prose", "item"))
 _ENDS = re.compile(r"[.!?…:;。！？؟]['\"”’»)\]]*(?:\s?\[\d{1,3}\])*$")
 _HYPHEN = re.compile(r"[^\W\d_][-\u00ad]$")
@@ -24,18 +25,29 @@ _FULL = 0.75
 """The share of a line's width from which a line is full."""
 
 
-def join_broken_paragraphs(segments: Sequence[Segment]) -> list[Segment]:
-    """Return segments in order, those joined that continue each other's sentence."""
-    broken = [len(a.text) for a, b in pairwise(segments) if _goes_on(a, b)]
+def join_broken_paragraphs(text: str, segments: Sequence[Segment]) -> list[Segment]:
+    """Return a text's segments in order, those joined that continue each other's sentence.
+
+    Only what a blank line parts is joined: lines that were told apart otherwise are rows."""
+    parted = [_BLANK.search(text, a.end, b.start) is not None for a, b in pairwise(segments)]
+    broken = [
+        len(a.text)
+        for (a, b), is_parted in zip(pairwise(segments), parted, strict=True)
+        if is_parted and _goes_on(a, b)
+    ]
     width = sorted(broken)[len(broken) // 2] if len(broken) >= _LEAST_BROKEN else 0
-    return list(_join_runs(segments, width))
+    return list(_join_runs(segments, [False, *parted], width))
 
 
-def _join_runs(segments: Sequence[Segment], width: int) -> Iterator[Segment]:
+def _join_runs(
+    segments: Sequence[Segment], parted: Sequence[bool], width: int
+) -> Iterator[Segment]:
     """Yield joined runs; ``width`` is that of a text's broken lines, zero for whole paragraphs."""
     run: list[Segment] = []
-    for segment in segments:
-        if run and not (_goes_on(run[-1], segment) or _fills_line(run[-1], segment, width)):
+    for segment, is_parted in zip(segments, parted, strict=False):
+        if run and not (
+            is_parted and (_goes_on(run[-1], segment) or _fills_line(run[-1], segment, width))
+        ):
             yield _join_segments(run)
             run = []
         run.append(segment)

@@ -41,7 +41,7 @@ def read_page(text: str) -> MarkdownPage:
     Front matter is left out. A heading's ``start`` is the start of the text in its line;
     headings in code, quotes and lists start no section."""
     reader = _PageReader(text)
-    page_segments = join_broken_paragraphs(list(reader.segments()))
+    page_segments = join_broken_paragraphs(text, list(reader.segments()))
     linked = [reader.linked.get(segment.start, 0.0) for segment in page_segments]
     return MarkdownPage(tuple(reader.headings), tuple(recognise_apparatus(page_segments, linked)))
 

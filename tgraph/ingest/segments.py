@@ -32,12 +32,12 @@ def segments(text: str, media_type: str, blocks: Sequence[Block] = ()) -> tuple[
     structure. Equal arguments always give equal segments; any text gives some segments, in time
     that grows with its length."""
     if blocks:
-        whole = join_broken_paragraphs(block_segments(text, blocks))
+        whole = join_broken_paragraphs(text, block_segments(text, blocks))
         return split_long_cells(read_rows(whole))
     if media_type == MARKDOWN:
         return read_rows(read_page(text).segments)
     marked = media_type == "text/plain"
-    segment_list = join_broken_paragraphs(list(plain_segments(text, marked=marked)))
+    segment_list = join_broken_paragraphs(text, list(plain_segments(text, marked=marked)))
     return tuple(
         recognise_apparatus(segment_list, [is_address(segment.text) for segment in segment_list])
     )
