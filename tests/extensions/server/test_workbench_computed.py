@@ -10,8 +10,8 @@ from html import unescape
 import httpx
 import pytest
 
-import tgraph
-from tests.extensions.server.conftest import VALUES, Running, running, small_parts
+from tests.extensions.server.conftest import API, Running, running
+from tests.support.corpora import Corpus
 from tests.support.pumps import PUMPS_CSV
 from tgraph.extensions.server.access import Access
 
@@ -22,15 +22,10 @@ TOKENS = {"Ann": Access("Ann"), "Bob": Access("Bob", rights=("read",))}
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    folder = tmp_path_factory.mktemp("tables")
     valves = "".join(f"Valve V{n:02},{'Berg' if n % 3 else HOSTILE},{n}\n" for n in range(60))
-    texts = {"pumps.csv": PUMPS_CSV, "valves.csv": f"name,maker,weight_kg\n{valves}"}
-    for name, text in texts.items():
-        (folder / name).write_text(text)
-    root, parts = folder / "g", small_parts(folder / "cache")
-    with tgraph.open(root, create=True, settings=VALUES, parts=parts) as graph:
-        assert not graph.index([folder / name for name in texts]).failed
-    with running(root, TOKENS) as found:
+    corpus = Corpus(tmp_path_factory.mktemp("tables"))
+    corpus.index({"pumps.csv": PUMPS_CSV, "valves.csv": f"name,maker,weight_kg\n{valves}"})
+    with running(corpus.folder / "graph", TOKENS) as found:
         yield found
 
 
@@ -107,7 +102,7 @@ def test_a_query_is_read_changed_and_asked_again(ann: httpx.Client, served: Runn
     assert again.url.path != page.url.path
     assert "2 of the 5 pumps in “Pumps” have the maker Berg" in again.text
     assert f'href="{page.url.path}"' in again.text
-    trace = ann.get(f"/api/v1/collections/default/sessions/{again.url.path[-36:]}/trace").json()
+    trace = ann.get(f"{API}/sessions/{again.url.path[-36:]}/trace").json()
     assert trace["parameters"]["revises"].endswith(page.url.path[-36:])
     assert [row["cells"][0]["text"] for row in trace["computed"]["rows"]] == ["2"]
     for wrong in ("DELETE WHERE { ?s ?p ?o }", "nothing", ""):
@@ -123,7 +118,7 @@ def test_a_query_is_read_changed_and_asked_again(ann: httpx.Client, served: Runn
 
 def test_the_rest_interface_has_the_table_of_an_answer(ann: httpx.Client) -> None:
     asked = {"question": "Which pump is the heaviest?", "mode": "sparql"}
-    answer = ann.post("/api/v1/collections/default/questions", json=asked).json()
+    answer = ann.post(f"{API}/ask", json=asked).json()
     first = answer["computed"]["rows"][0]
     assert [cell["text"] for cell in first["cells"]] == ["Pump P2", "42"]
     assert first["witnesses"][0]["place"]["quote"] == "P2 | Pump P2 | Norden | 42 | 700"
