@@ -63,7 +63,7 @@ class FacetValue:
 class Facet:
     """A property with its most frequent values among the rows."""
 
-    known: KnownProperty
+    property: KnownProperty
     values: tuple[FacetValue, ...]
 
 
@@ -71,7 +71,7 @@ class Facet:
 class BrowsedRows:
     """A page of the rows of a class, from the number ``first``, of ``total`` rows."""
 
-    known: KnownClass
+    known_class: KnownClass
     columns: tuple[KnownProperty, ...]
     rows: tuple[BrowsedRow, ...]
     facets: tuple[Facet, ...]
@@ -92,21 +92,23 @@ def read_rows(
 
     Raises ``UsageError`` for a class or a property that the catalogue doesn't have."""
     catalogue = catalogue_of(context)
-    known = next((one for one in catalogue.classes if (one.kind, one.key) == (kind, key)), None)
-    if known is None:
+    known_class = next(
+        (item for item in catalogue.classes if (item.kind, item.key) == (kind, key)), None
+    )
+    if known_class is None:
         raise UsageError("The catalogue has no such class.", "Choose one from its page.")
-    by_iri = {one.iri.value: one for one in catalogue.properties}
+    by_iri = {item.iri.value: item for item in catalogue.properties}
     if unknown := next((iri for iri, _ in narrowing if iri not in by_iri), ""):
         raise UsageError(f"The catalogue has no property {unknown[:200]!r}.")
     conditions = tuple(Equals(Path((by_iri[iri],)), (value,), "") for iri, value in narrowing)
-    rows = Rows(known, conditions)
-    columns = _find_columns(known, catalogue)
+    rows = Rows(known_class, conditions)
+    columns = _find_columns(known_class, catalogue)
     [counted] = _select(context, print_query(Count(rows)))
     total = int(counted["count"].value)
     first = first if 0 <= first < total else 0
     narrowed = tuple(_facet_of(context, condition) for condition in conditions)
     return BrowsedRows(
-        known,
+        known_class,
         columns,
         tuple(_read_cells(context, _page_of(context, rows, first, size), columns)),
         tuple(_read_facets(context, rows, columns, {iri for iri, _ in narrowing})),
@@ -116,11 +118,12 @@ def read_rows(
     )
 
 
-def _find_columns(known: KnownClass, catalogue: Catalogue) -> tuple[KnownProperty, ...]:
-    by_iri = {one.iri: one for one in catalogue.properties}
-    own = [column.property for column in known.columns] or [iri for iri, _ in known.properties]
-    shown = [by_iri[iri] for iri in dict.fromkeys(own) if iri in by_iri]
-    return tuple(one for one in shown if one.is_structured)[:MOST_COLUMNS]
+def _find_columns(known_class: KnownClass, catalogue: Catalogue) -> tuple[KnownProperty, ...]:
+    by_iri = {item.iri: item for item in catalogue.properties}
+    iris = [column.property for column in known_class.columns]
+    iris = iris or [iri for iri, _ in known_class.properties]
+    columns = [by_iri[iri] for iri in dict.fromkeys(iris) if iri in by_iri]
+    return tuple(column for column in columns if column.is_structured)[:MOST_COLUMNS]
 
 
 def _page_of(context: Context, rows: Rows, first: int, size: int) -> list[NamedNode]:
@@ -140,30 +143,30 @@ def _read_cells(
             f" VALUES {predicate} {{ {' '.join(str(column.iri) for column in columns)} }}"
             f" {ROW} {predicate} {value} }} ORDER BY {ROW} {predicate} {value}"
         )
-        for found in _select(context, text):
-            row, iri = found["row"], found["predicate"]
+        for binding in _select(context, text):
+            row, iri = binding["row"], binding["predicate"]
             if isinstance(row, NamedNode) and isinstance(iri, NamedNode):
-                values[row, iri].append(found["value"])
-    terms = [each for cell in values.values() for each in cell if isinstance(each, NamedNode)]
+                values[row, iri].append(binding["value"])
+    terms = [term for cell in values.values() for term in cell if isinstance(term, NamedNode)]
     labels = labels_of(context.graph, [*rows, *terms])
     edges = {
-        (row, iri, each): v.edge_iri(row, iri, each)
+        (row, iri, term): v.edge_iri(row, iri, term)
         for (row, iri), cell in values.items()
-        for each in cell
+        for term in cell
     }
     places = context.evidence.of_edges(list(edges.values()), 1)
 
-    def show(row: NamedNode, iri: NamedNode, each: Object) -> BrowsedValue:
-        text = labels[each] if isinstance(each, NamedNode) else each.value
-        found = places.get(edges[row, iri, each], ())
-        return BrowsedValue(text, WitnessPlace.first_of(found))
+    def show_term(row: NamedNode, iri: NamedNode, term: Object) -> BrowsedValue:
+        text = labels[term] if isinstance(term, NamedNode) else term.value
+        evidence = places.get(edges[row, iri, term], ())
+        return BrowsedValue(text, WitnessPlace.first_of(evidence))
 
     return [
         BrowsedRow(
             row.value,
             labels[row],
             tuple(
-                tuple(show(row, column.iri, each) for each in values[row, column.iri])
+                tuple(show_term(row, column.iri, term) for term in values[row, column.iri])
                 for column in columns
             ),
         )
@@ -183,7 +186,8 @@ def _read_facets(
     for column in fit:
         text = f"{print_query(GroupRows(rows, Path((column,))))}\nLIMIT {FACET_VALUES}"
         counted = [
-            (found[GROUP.value], int(found["count"].value)) for found in _select(context, text)
+            (binding[GROUP.value], int(binding["count"].value))
+            for binding in _select(context, text)
         ]
         if any(number > 1 for _, number in counted):
             facets.append(_build_facet(context, column, counted))
@@ -191,18 +195,18 @@ def _read_facets(
 
 
 def _facet_of(context: Context, condition: Equals) -> Facet:
-    return _build_facet(context, condition.path.last, [(each, 0) for each in condition.values])
+    return _build_facet(context, condition.path.last, [(value, 0) for value in condition.values])
 
 
 def _build_facet(
-    context: Context, known: KnownProperty, counted: Sequence[tuple[Object, int]]
+    context: Context, column: KnownProperty, counted: Sequence[tuple[Object, int]]
 ) -> Facet:
-    labels = labels_of(context.graph, [each for each, _ in counted if isinstance(each, NamedNode)])
+    labels = labels_of(context.graph, [term for term, _ in counted if isinstance(term, NamedNode)])
     values = (
-        FacetValue(each, labels[each] if isinstance(each, NamedNode) else each.value, number)
-        for each, number in counted
+        FacetValue(term, labels[term] if isinstance(term, NamedNode) else term.value, number)
+        for term, number in counted
     )
-    return Facet(known, tuple(values))
+    return Facet(column, tuple(values))
 
 
 def _select(context: Context, text: str) -> list[dict[str, Object]]:

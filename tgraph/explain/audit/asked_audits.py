@@ -56,32 +56,34 @@ class _Argument:
 def find_asked_audit(store: Store, question: str) -> AskedAudit:
     """Return the audit that a question asks for. Raise ``UsageError`` where no audit accounts for
     all its words, or several do as well."""
-    rest, arguments = _take_arguments(store, question)
-    asked = _words_of(rest) - _FREE
+    remainder, arguments = _take_arguments(store, question)
+    stems = _words_of(remainder) - _FREE
     fitting = [
-        (_likeness(audit, asked), AskedAudit(audit, filled))
+        (_likeness(audit, stems), AskedAudit(audit, filled))
         for audit in list_audits()
-        if (arguments or any(map(_is_distinctive, asked)))
-        and asked <= _stems(audit)
-        and _likeness(audit, asked) >= _LEAST
+        if (arguments or any(map(_is_distinctive, stems)))
+        and stems <= _stems(audit)
+        and _likeness(audit, stems) >= _LEAST
         and (filled := _fill(audit.parameters, arguments)) is not None
     ]
     fitting.sort(key=lambda pair: -pair[0])
     if not fitting:
         raise UsageError(
-            f"No audit is what “{question[:200]}” asks for.{_describe_unknown(asked)}",
+            f"No audit is what “{question[:200]}” asks for.{_describe_unknown(stems)}",
             "`tgraph audit --list` has them all, each with the question that it answers.",
         )
     if len(fitting) > 1 and fitting[0][0] == fitting[1][0]:
-        names = " or ".join(found.audit.name for score, found in fitting if score == fitting[0][0])
+        names = " or ".join(
+            candidate.audit.name for score, candidate in fitting if score == fitting[0][0]
+        )
         raise UsageError(f"The question may mean {names}.", "Name the audit.")
     return fitting[0][1]
 
 
 def _stems(audit: Audit) -> frozenset[str]:
     """Return the stems of all that an audit says of itself."""
-    said = (audit.name.replace("-", " "), audit.title, audit.question, audit.words)
-    return _words_of(" ".join((*said, *audit.columns)))
+    texts = (audit.name.replace("-", " "), audit.title, audit.question, audit.words)
+    return _words_of(" ".join((*texts, *audit.columns)))
 
 
 def _words_of(text: str) -> frozenset[str]:
@@ -93,8 +95,8 @@ def _likeness(audit: Audit, asked: frozenset[str]) -> float:
     """Return how much of an audit's title and words a question has: as precise as it is whole."""
     title = _words_of(f"{audit.name.replace('-', ' ')} {audit.title} {audit.words}")
     shared = len(asked & title)
-    own = _words_of(f"{audit.name.replace('-', ' ')} {audit.title}")
-    return round(2 * shared / (len(asked) + len(own)), 6)
+    title_stems = _words_of(f"{audit.name.replace('-', ' ')} {audit.title}")
+    return round(2 * shared / (len(asked) + len(title_stems)), 6)
 
 
 def _is_distinctive(stem: str) -> bool:
@@ -113,40 +115,40 @@ def _fill(
 ) -> tuple[str, ...] | None:
     """Return the arguments in the order of the parameters; None where a required one is missing, or
     an argument has no parameter."""
-    left, values = list(arguments), []
+    unused, values = list(arguments), []
     for parameter in parameters:
-        found = next(
-            (a for a in left if a.kind == parameter.kind and a.name in ("", parameter.name)), None
+        argument = next(
+            (a for a in unused if a.kind == parameter.kind and a.name in ("", parameter.name)), None
         )
-        if found is None and parameter.default is None:
+        if argument is None and parameter.default is None:
             return None
-        if found is not None:
-            left.remove(found)
-        values.append(found.value if found else parameter.default or "")
-    return None if left else tuple(values)
+        if argument is not None:
+            unused.remove(argument)
+        values.append(argument.value if argument else parameter.default or "")
+    return None if unused else tuple(values)
 
 
 def _take_arguments(store: Store, question: str) -> tuple[str, list[_Argument]]:
     """Return the question without what names something, and what that names."""
     arguments = []
-    rest = question
+    remainder = question
     for document in _names_in(store, question):
-        rest = _without(rest, document)
+        remainder = _without(remainder, document)
         arguments.append(_Argument("document", document))
         break
     for pattern, kind in ((_DATE, "text"), (_QUOTED, "text"), (_SESSION, "session")):
-        if match := pattern.search(rest):
-            rest = rest[: match.start()] + " " + rest[match.end() :]
+        if match := pattern.search(remainder):
+            remainder = remainder[: match.start()] + " " + remainder[match.end() :]
             if pattern is _DATE:
                 arguments.append(_Argument(kind, match[2], match[1].casefold()))
             elif kind == "session":
                 arguments.append(_Argument(kind, match[1] or "last"))
             else:
                 arguments.append(_Argument(kind, match[1]))
-    if match := _NUMBER.search(rest):
-        rest = rest[: match.start()] + rest[match.end() :]
+    if match := _NUMBER.search(remainder):
+        remainder = remainder[: match.start()] + remainder[match.end() :]
         arguments.append(_Argument("number", match[1]))
-    return rest, arguments
+    return remainder, arguments
 
 
 def _names_in(store: Store, question: str) -> Iterator[str]:

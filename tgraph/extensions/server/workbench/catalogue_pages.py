@@ -20,10 +20,10 @@ async def show_catalogue(visit: Visit) -> Response:
     """Show the classes and the properties of knowledge, filtered by a search text."""
     catalogue: Catalogue = await visit.graph(lambda graph: graph.catalogue())
     sought = visit.read_parameter("text").casefold()
-    known = [one for one in catalogue.properties if one.is_structured]
-    labels = {one.iri: one.label for one in known}
-    classes = [one for one in catalogue.classes if sought in one.label.casefold()]
-    properties = [one for one in known if sought in one.label.casefold()]
+    structured = [item for item in catalogue.properties if item.is_structured]
+    labels = {item.iri: item.label for item in structured}
+    classes = [item for item in catalogue.classes if sought in item.label.casefold()]
+    properties = [item for item in structured if sought in item.label.casefold()]
     return await visit.page(
         "catalogue.html",
         classes=part_of(classes, visit.read_parameter("from")),
@@ -52,7 +52,7 @@ async def show_rows(visit: Visit) -> Response:
         part=ListPart(browsed.rows, browsed.first, browsed.total, ROWS),
         here={"kind": kind, "key": key},
         wheres=wheres,
-        write_where=lambda known, value: f"{known.iri} {value}",
+        write_where=lambda column, value: f"{column.iri} {value}",
         rdf="",
     )
 
@@ -61,12 +61,12 @@ def _read_narrowing(text: str) -> tuple[str, Object]:
     """Return property and value of a parameter, both in N-Triples; raise ``UsageError`` else."""
     predicate, _, value = text.partition(" ")
     try:
-        known, term = parse_term(predicate), parse_term(value)
+        iri, term = parse_term(predicate), parse_term(value)
     except ValueError as error:
         raise UsageError("The rows can't be narrowed so.", "Choose a value of the page.") from error
-    if not isinstance(known, NamedNode):
+    if not isinstance(iri, NamedNode):
         raise UsageError("The rows can't be narrowed so.", "Choose a value of the page.")
-    return known.value, term
+    return iri.value, term
 
 
 PAGES = (
