@@ -51,6 +51,7 @@ _indented = partial(
 @command("audit")
 @click.argument("name", required=False, shell_complete=completion.complete_audits)
 @click.argument("arguments", metavar="[ARG]...", nargs=-1)
+@click.option("--ask", "question", metavar="QUESTION", help="Run the audit that answers this.")
 @click.option("--list", "listing", is_flag=True, help="List the audits with their arguments.")
 @click.option(
     "--format", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True
@@ -71,6 +72,7 @@ _indented = partial(
 def audit(
     name: str | None,
     arguments: tuple[str, ...],
+    question: str | None,
     listing: bool,
     format: str,
     as_json: bool,
@@ -79,6 +81,8 @@ def audit(
 ) -> None:
     """Run an audit: a prepared query of the record.
 
+    With --ask the audit is found by a question in words; what no audit accounts for is refused.
+
     Exit code 4: the audit is a check, and the check failed.
 
     \b
@@ -86,14 +90,23 @@ def audit(
       tgraph audit --list
       tgraph audit documents-of-answer last
       tgraph audit answers-on-document endurance.md --format csv
+      tgraph audit --ask "Which answers used endurance.md?"
       tgraph audit shapes all
       tgraph audit integrity --head HASH --public-key keys/record.pub
     """
     if listing:
         print_audits()
         return
+    if question is not None:
+        if name is not None:
+            raise click.UsageError("Ask a question, or name an audit.")
+        with open_call_graph() as graph:
+            name, *asked = graph.find_audit(question)
+            print_message(f"Audit: {' '.join(map(one_line, (name, *asked)))}")
+            print_audit(graph.audit(name, *asked), "json" if as_json else format)
+        return
     if name is None:
-        raise click.UsageError("Name an audit, or list them with --list.")
+        raise click.UsageError("Name an audit, ask with --ask, or list them with --list.")
     if name != "integrity" and (head is not None or public_key is not None):
         raise click.UsageError("--head and --public-key are options of the audit integrity.")
     with open_call_graph() as graph:

@@ -62,8 +62,8 @@ def compute_without(computed: Computed, left_out: Collection[str]) -> Computed:
         *computed.searched,
     )
     witnesses = _witnesses_of(solutions, "rests")
-    kept = (witness.statement for witness in witnesses if witness.item not in left_out)
-    store = OxigraphStore.memory(Quad(*statement, v.KNOWLEDGE_GRAPH) for statement in kept)
+    statements = (witness.statement for witness in witnesses if witness.item not in left_out)
+    store = OxigraphStore.memory(Quad(*triple, v.KNOWLEDGE_GRAPH) for triple in statements)
     return evaluate_query(store, computed.query)
 
 
@@ -114,11 +114,11 @@ def number_rows(computed: Computed) -> dict[Statement, tuple[int, ...]]:
         numbers.setdefault(tuple(binding.get(name) for name in shared), number)
     rows: defaultdict[Statement, dict[int, None]] = defaultdict(dict)
     for solution in computed.solutions:
-        found = numbers.get(tuple(getattr(solution, name) for name in shared))
-        if found is not None:
+        row_number = numbers.get(tuple(getattr(solution, name) for name in shared))
+        if row_number is not None:
             for statement in solution.statements:
-                rows[statement][found] = None
-    return {statement: tuple(sorted(kept)) for statement, kept in rows.items()}
+                rows[statement][row_number] = None
+    return {statement: tuple(sorted(found_rows)) for statement, found_rows in rows.items()}
 
 
 def _witnesses_of(solutions: Iterable[Solution], role: WitnessRole) -> Iterator[Witness]:

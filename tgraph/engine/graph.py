@@ -488,6 +488,15 @@ class KnowledgeGraph:
 
     # --- questions about the record ---
 
+    def find_audit(self, question: str) -> tuple[str, ...]:
+        """Return the name of the audit that a question asks for, and its arguments.
+
+        Raises ``UsageError`` for a question that no audit answers, or several."""
+        from tgraph.explain.audit.asked_audits import find_asked_audit
+
+        asked = find_asked_audit(self.opened.read(), question)
+        return asked.audit.name, *asked.arguments
+
     def audit(self, name: str, *arguments: str) -> AuditResult:
         """Run a named audit (``tgraph.explain.audit.named_audits.list_audits`` has them all)."""
         from tgraph.explain.audit.named_audits import (

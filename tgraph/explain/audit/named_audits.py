@@ -3,7 +3,8 @@
 A header line ``Parameter: NAME (KIND) = DEFAULT - TEXT`` declares a parameter; without a
 default it is required. Kinds: ``session``, ``document``, ``edge`` (found by typed names),
 ``text`` and ``number``. ``Group`` is the heading for listing the audit. ``Check: TEXT``
-declares a check of TEXT, violated by any row."""
+declares a check of TEXT, violated by any row. ``Words`` are others by which a question asks for the
+audit (``tgraph.explain.audit.asked_audits``)."""
 
 from __future__ import annotations
 
@@ -53,7 +54,8 @@ class Parameter:
 @dataclass(frozen=True, slots=True)
 class Audit:
     """A named audit: title, question, parameters, columns, listing group, and for audits whose
-    rows are violations, the checked property."""
+    rows are violations, the checked property. ``words`` are others by which questions ask for the
+    audit."""
 
     name: str
     title: str
@@ -62,6 +64,7 @@ class Audit:
     columns: tuple[str, ...]
     group: str = RECORD
     check: str = ""
+    words: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +117,7 @@ def read_header(name: str) -> Audit:
         tuple(column.strip() for column in " ".join(fields["Columns"]).split(",")),
         " ".join(fields["Group"]),
         " ".join(fields.get("Check", ())),
+        " ".join(fields.get("Words", ())),
     )
 
 

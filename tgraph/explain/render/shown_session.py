@@ -243,9 +243,9 @@ def shown_rows(trace: Trace, sentences: Sequence[ShownSentence]) -> list[ShownRo
         places = dict.fromkeys(w.place for w in row.witnesses if w.place is not None)
         keys = {place: (place.document, place.page, place.start, place.end) for place in places}
         numbers = {cited[key] for key in keys.values() if key in cited}
-        others = tuple(place for place, key in keys.items() if key not in cited)
+        uncited = tuple(place for place, key in keys.items() if key not in cited)
         cells = tuple(cell.text for cell in row.cells)
-        rows.append(ShownRow(cells, tuple(sorted(numbers)), others))
+        rows.append(ShownRow(cells, tuple(sorted(numbers)), uncited))
     return rows
 
 

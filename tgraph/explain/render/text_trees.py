@@ -258,8 +258,8 @@ def _add_rows(tree: Tree, computed: ComputedResult, everything: bool) -> None:
         if len(places) > _LISTED_POINTS and not everything:
             leaf.add(_styled_text((f"… {len(places) - _LISTED_POINTS} more{_HINT}", _FAINT)))
     if len(visible) < len(computed.rows):
-        rest = f"… {len(computed.rows) - len(visible)} more{_HINT}"
-        branch.add(_styled_text((rest, _FAINT)))
+        remainder = f"… {len(computed.rows) - len(visible)} more{_HINT}"
+        branch.add(_styled_text((remainder, _FAINT)))
 
 
 def _where_text(place: WitnessPlace) -> str:

@@ -287,9 +287,9 @@ def why_not(
     with read_then(store, librarian, generations, trace.started) as then:
         case = _create_case(wanted, trace, earlier, then, librarian, summary)
         if trace.computed is not None and (
-            found := _check_computed(case, librarian, read_parameters)
+            result := _check_computed(case, librarian, read_parameters)
         ):
-            return found
+            return result
         for way in (
             _check_used,
             _check_unused,

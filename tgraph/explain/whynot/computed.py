@@ -59,7 +59,7 @@ def explain_row(trace: Trace, expected: Expected, context: Context) -> RowAbsenc
     rows = list(search.find_rows(expected))
     if not rows:
         return search.explain_unknown(expected)
-    return next((found for row in rows if (found := search.explain(row))), None)
+    return next(filter(None, map(search.explain, rows)), None)
 
 
 class _RowSearch:
@@ -72,31 +72,31 @@ class _RowSearch:
 
     def find_rows(self, expected: Expected) -> Iterator[NamedNode]:
         """Yield the members of the query's class that are called, or have, what is expected."""
-        named = [NamedNode(iri) for iri in sorted(expected.entities)]
+        nodes = [NamedNode(iri) for iri in sorted(expected.entities)]
         if expected.kind == "text":
             quads = self._context.store.match(
                 None, None, Literal(expected.label), v.KNOWLEDGE_GRAPH
             )
             bearers = (quad.subject for quad in islice(quads, _MOST_BEARERS))
-            named += [node for node in bearers if isinstance(node, NamedNode)]
-        if named and expected.kind in ("entity", "text"):
-            members = Rows(self._query.rows.known_class, only=tuple(dict.fromkeys(named)))
+            nodes += [node for node in bearers if isinstance(node, NamedNode)]
+        if nodes and expected.kind in ("entity", "text"):
+            members = Rows(self._query.rows.known_class, only=tuple(dict.fromkeys(nodes)))
             yield from self._evaluate(ListRows(members)).rows
 
     def explain_unknown(self, expected: Expected) -> RowAbsence | None:
         """Return that a closed class has no row that is called as expected."""
-        known = self._query.rows.known_class
-        if known is None or not known.is_closed or expected.is_known or expected.kind != "text":
+        table = self._query.rows.known_class
+        if table is None or not table.is_closed or expected.is_known or expected.kind != "text":
             return None
-        count = f"{known.members:,} row{'' if known.members == 1 else 's'}"
-        text = f"no row of the table “{known.label}” is “{expected.label}”; it has {count}"
+        count = f"{table.members:,} row{'' if table.members == 1 else 's'}"
+        text = f"no row of the table “{table.label}” is “{expected.label}”; it has {count}"
         return RowAbsence(text, is_row=False)
 
     def explain(self, row: NamedNode) -> RowAbsence | None:
         """Return why a member is not in the result; None where it is."""
         rows = self._query.rows
         if rows.only and row not in rows.only:
-            names = list_names([self._label(each) for each in rows.only])
+            names = list_names([self._label(node) for node in rows.only])
             return RowAbsence(f"the question asks only of {names}")
         for condition in rows.conditions:
             if not self._evaluate(ListRows(self._alone(row, condition))).solutions:
@@ -104,9 +104,12 @@ class _RowSearch:
         return self._explain_values(row)
 
     def _explain_condition(self, row: NamedNode, condition: Condition) -> RowAbsence:
-        wanted = describe_condition(condition, self._labels(getattr(condition, "values", ())))
+        condition_text = describe_condition(
+            condition, self._labels(getattr(condition, "values", ()))
+        )
         solutions = self._values(row, condition.path)
-        text = f"the query asks what {wanted}, and {self._describe(row, condition.path, solutions)}"
+        own_value = self._describe(row, condition.path, solutions)
+        text = f"the query asks what {condition_text}, and {own_value}"
         return RowAbsence(text, _statements_in(solutions))
 
     def _explain_values(self, row: NamedNode) -> RowAbsence | None:
@@ -166,5 +169,5 @@ class _RowSearch:
 
 
 def _statements_in(solutions: Sequence[Solution]) -> tuple[Statement, ...]:
-    statements = (each for solution in solutions for each in solution.statements)
-    return tuple(dict.fromkeys(each for each in statements if v.is_statement(each[1])))
+    statements = (item for solution in solutions for item in solution.statements)
+    return tuple(dict.fromkeys(item for item in statements if v.is_statement(item[1])))

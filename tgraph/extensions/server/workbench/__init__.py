@@ -8,6 +8,7 @@ from tgraph.extensions.server.service import Service
 from tgraph.extensions.server.sign_ins import SignIns
 from tgraph.extensions.server.workbench import (
     audit_pages,
+    catalogue_pages,
     collection_pages,
     document_pages,
     entrance,
@@ -26,6 +27,7 @@ def workbench_routes(service: Service, sign_ins: SignIns | None) -> list[BaseRou
         session_pages,
         document_pages,
         knowledge_pages,
+        catalogue_pages,
         collection_pages,
         audit_pages,
     )

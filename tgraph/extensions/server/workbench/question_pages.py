@@ -30,7 +30,7 @@ from tgraph.retrieve.modes.registry import AUTO, MODES
 RECENT = 8
 MOST_TURNS = 6
 """Earlier turns of a conversation that a question goes on from."""
-_LONGEST = 20_000
+LONGEST = 20_000
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,8 @@ class AskForm:
     def read(form: SentForm) -> AskForm:
         """Parse the form; raise ``UsageError`` for missing questions or unknown modes."""
         question = form.require_field("question", "The question")
-        if len(question) > _LONGEST:
-            raise UsageError(f"The question has more than {_LONGEST:,} characters.")
+        if len(question) > LONGEST:
+            raise UsageError(f"The question has more than {LONGEST:,} characters.")
         mode = form.read_field("mode") or AUTO
         if mode not in MODES and mode != AUTO:
             raise UsageError(f"There is no mode {mode!r}.", f"There are: {', '.join(MODES)}.")

@@ -25,7 +25,7 @@ from tgraph.explain.trace.values import Trace
 from tgraph.extensions.server.node_link import node_link_svg, used_by
 from tgraph.extensions.server.rest.sessions import MEDIA_TYPES
 from tgraph.extensions.server.workbench.pages import Visit, WorkbenchPage, part_of, redirect_to
-from tgraph.extensions.server.workbench.question_pages import MOST_TURNS, form_values
+from tgraph.extensions.server.workbench.question_pages import LONGEST, MOST_TURNS, form_values
 from tgraph.plugins import FUNCTIONS
 
 
@@ -95,6 +95,7 @@ async def show_session(visit: Visit) -> Response:
         verdict=verdict_text,
         seconds=elapsed_seconds,
         proven=PROVEN,
+        most_rows=shown.MOST_ROWS,
         verified=visit.read_parameter("verified"),
         rdf=f"{visit.links.api}/sessions/{trace.explain_id}/export?format=trig",
         **form_values(visit),
@@ -125,6 +126,16 @@ async def measure_influence(visit: Visit) -> Response:
     return redirect_to(visit.links.session(name) + "#influence")
 
 
+async def ask_again(visit: Visit) -> Response:
+    """Ask a session's question again by the query of the form, then show the new session."""
+    name = visit.part("session")
+    sparql = (await visit.form()).require_field("sparql", "The query")
+    if len(sparql) > LONGEST:
+        raise UsageError(f"The query has more than {LONGEST:,} characters.")
+    answer = await visit.graph(lambda graph: graph.ask_again(name, sparql), "ask")
+    return redirect_to(visit.links.session(answer.session) + "#computed")
+
+
 async def replay_session(visit: Visit) -> Response:
     """Replay a session against its original state and compare results."""
     name = visit.part("session")
@@ -142,6 +153,14 @@ PAGES = (
         "verify",
         verify_session,
         ("sessions",),
+        ("ask", "read"),
+        "POST",
+    ),
+    WorkbenchPage(
+        "/sessions/{session}/again",
+        "again",
+        ask_again,
+        ("sessions", "answer"),
         ("ask", "read"),
         "POST",
     ),
