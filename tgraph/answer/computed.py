@@ -21,10 +21,11 @@ MOST_CITED = 100
 @dataclass(frozen=True, slots=True)
 class ComputedSelection(Selection):
     """The witnesses of a result, all selected, with the sentences that say it; ``unlinked`` are the
-    words of a question that no query accounts for."""
+    words of a question that no query accounts for, and ``remark`` says why there is no query."""
 
     sentences: tuple[ComputedSentence, ...] = ()
     unlinked: tuple[str, ...] = ()
+    remark: str = ""
 
 
 class ComputedSynthesiser:
@@ -47,6 +48,7 @@ class ComputedSynthesiser:
             yield Draft(sentence.text, tuple(cited), places, " " if number else "")
         if not selection.sentences:
             notes.missing += selection.unlinked
+            notes.remarks += (selection.remark,) if selection.remark else ()
 
 
 def cite_statements(

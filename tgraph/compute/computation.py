@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.compute.algebra import LONGEST_PATH
 from tgraph.compute.evaluation import BOUNDS, Computed, EvaluationBounds, evaluate_query
-from tgraph.compute.grammar import make_candidates
+from tgraph.compute.grammar import CandidateQuery, make_candidates
 from tgraph.compute.linking import QuestionLinks, link_question
-from tgraph.compute.printing import print_paths
+from tgraph.compute.printing import print_paths, write_query
 from tgraph.compute.ranking import LEAST_LIKELIHOOD, RankedQuery, rank_candidates
 from tgraph.compute.witnesses import Witness, find_witnesses
 from tgraph.index.catalogue import Catalogue, KnownClass, count_catalogue
@@ -26,12 +26,26 @@ MOST_LITERALS = 20
 
 
 @dataclass(frozen=True, slots=True)
+class RefusedText:
+    """A text that was written as a query and is none that can be asked, with the reason."""
+
+    text: str
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
 class QueryPlan:
-    """What a question may mean: its links, and its candidate queries, the likeliest first."""
+    """What a question may mean: its links, and its candidate queries, the likeliest first.
+
+    ``text`` is the chosen query as it was written, ``refused`` are texts that were written before
+    it. ``remark`` says why there is no query."""
 
     links: QuestionLinks
     ranked: tuple[RankedQuery, ...]
     least: float = LEAST_LIKELIHOOD
+    text: str = ""
+    refused: tuple[RefusedText, ...] = ()
+    remark: str = ""
 
     @property
     def chosen(self) -> RankedQuery | None:
@@ -102,6 +116,21 @@ def plan_query(question: str, context: Context, least: float = LEAST_LIKELIHOOD)
     return QueryPlan(links, tuple(rank_candidates(candidates, links)), least)
 
 
+def plan_written(
+    text: str, context: Context, reason: str, refused: Sequence[RefusedText] = ()
+) -> QueryPlan:
+    """Return the plan of a query that a person or a model wrote, for a ``reason``.
+
+    Raises ``QueryError`` for a text that can't be asked."""
+    from tgraph.compute.query_reader import read_query  # loads a parser
+
+    query = read_query(text, catalogue_of(context))
+    candidate = CandidateQuery(query, frozenset(), (), (reason,))
+    return QueryPlan(
+        QuestionLinks(()), (RankedQuery(candidate, 1.0),), text=text, refused=tuple(refused)
+    )
+
+
 def _paths(
     context: Context,
     known: KnownClass,
@@ -115,16 +144,13 @@ def _paths(
     return [path for path in paths if properties.issuperset(path)]
 
 
-def compute_answer(
-    question: str,
-    context: Context,
-    bounds: EvaluationBounds = BOUNDS,
-    least: float = LEAST_LIKELIHOOD,
+def compute_plan(
+    plan: QueryPlan, context: Context, bounds: EvaluationBounds = BOUNDS
 ) -> Computation:
-    """Return the computation of a question: the result of its likeliest query, if it is likely
-    enough."""
-    plan = plan_query(question, context, least)
+    """Return the result of a plan's query, if one is likely enough."""
     if plan.chosen is None:
         return Computation(plan)
-    computed = evaluate_query(context.store, plan.chosen.candidate.query, bounds)
+    query = plan.chosen.candidate.query
+    plan = plan if plan.text else replace(plan, text=write_query(query, catalogue_of(context)))
+    computed = evaluate_query(context.store, query, bounds)
     return Computation(plan, computed, find_witnesses(computed))

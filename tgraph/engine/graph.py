@@ -518,6 +518,50 @@ class KnowledgeGraph:
         least = self.opened.settings.sparql_search.least_likelihood
         return plan_query(question, self.opened.context(), least)
 
+    def ask_query(
+        self,
+        query: str,
+        *,
+        question: str = "",
+        after: str = "",
+        filters: Filters = NO_FILTERS,
+        as_of: str | int | datetime | date | None = None,
+    ) -> Answer:
+        """Return the computed answer of a query in SPARQL that a person wrote, as a session of its
+        own, with the witnesses, sentences and record of the mode ``sparql``.
+
+        ``after`` names the session whose query it was made from: the new query derives from that
+        one, and answers the same question unless ``question`` gives another. Raises
+        ``QueryError``, with a remedy, for a query that computed answers don't allow."""
+        from tgraph.engine.ask.streams import result_of
+
+        return result_of(
+            self.stream_query(query, question=question, after=after, filters=filters, as_of=as_of)
+        )
+
+    def stream_query(
+        self,
+        query: str,
+        *,
+        question: str = "",
+        after: str = "",
+        filters: Filters = NO_FILTERS,
+        as_of: str | int | datetime | date | None = None,
+    ) -> AnswerStream:
+        """Messages as they happen, of ``ask_query``; the generator returns the ``Answer``."""
+        from tgraph.engine.ask.conversation import stream_answer, write_point
+        from tgraph.engine.written_query import request_query
+
+        request = request_query(self.opened, query, question, after, filters, write_point(as_of))
+        return stream_answer(self.opened, request)
+
+    def write_query(self, session: str) -> str:
+        """Return the query of a session of the mode ``sparql`` as a person can change it and ask
+        again with ``ask_query``. Raises ``UsageError`` if the session has none."""
+        from tgraph.engine.written_query import write_session_query
+
+        return write_session_query(self.opened, session)
+
     def sparql(self, query: str, **bounds: Any) -> QuerySolutions | QueryBoolean | list[Triple]:
         """Return the result of a read-only query over the union of all graphs.
 

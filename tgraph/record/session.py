@@ -201,9 +201,13 @@ class SessionRecord(BundleRecord):
             dropped=dropped,
         )
 
-    def computed_query(self, step: str, computation: Computation) -> str:
+    def computed_query(
+        self, step: str, computation: Computation, origins: Sequence[str] = ()
+    ) -> str:
         """Record the query that a question became, with its algebra and its result, and the
-        likeliest queries that were not chosen, with the reason; the chosen one may be missing."""
+        likeliest queries that were not chosen, with the reason; the chosen one may be missing.
+
+        A query that a person wrote may derive from the query of an earlier session."""
         from tgraph.compute.algebra import write_algebra  # few sessions compute
         from tgraph.compute.evaluation import write_bindings
         from tgraph.compute.printing import print_query
@@ -213,6 +217,7 @@ class SessionRecord(BundleRecord):
         subject = self.entity(
             self.part("query"),
             "ComputedQuery",
+            (v.tg("writtenQuery"), plan.text or None),
             (v.tg("sparql"), computed.sparql if computed else None),
             (v.tg("algebra"), write_algebra(computed.query) if computed else None),
             (v.tg("result"), write_bindings(computed.bindings) if computed else None),
@@ -220,18 +225,31 @@ class SessionRecord(BundleRecord):
             (v.tg("reasoning"), "; ".join(chosen.candidate.reasons) if chosen else None),
             label="Query of the question",
             by=step,
+            origins=origins,
         )
-        for number, one in enumerate(plan.unchosen[:MOST_UNCHOSEN]):
-            other = self.entity(
+        for origin in origins:  # which is described in another bundle
+            self.out.add(origin, (v.RDF_TYPE, v.prov("Entity")))
+        unchosen = [
+            (
+                print_query(ranked.candidate.query),
+                ranked.likelihood,
+                "; ".join(ranked.candidate.reasons),
+                plan.explain_rejection(ranked),
+            )
+            for ranked in plan.unchosen[:MOST_UNCHOSEN]
+        ]
+        unchosen += [(text.text, 0.0, "it was written", text.problem) for text in plan.refused]
+        for number, (sparql, likelihood, reasons, problem) in enumerate(unchosen):
+            candidate = self.entity(
                 self.part("query-candidate", number),
                 "CandidateQuery",
                 (v.tg("index"), number),
-                (v.tg("sparql"), print_query(one.candidate.query)),
-                (v.tg("confidence"), one.likelihood),
-                (v.tg("reasoning"), "; ".join(one.candidate.reasons)),
-                (v.tg("rejectionReason"), plan.explain_rejection(one)),
+                (v.tg("sparql"), sparql),
+                (v.tg("confidence"), likelihood),
+                (v.tg("reasoning"), reasons),
+                (v.tg("rejectionReason"), problem),
             )
-            self.out.add(subject, (v.tg("candidateQuery"), iri_node(other)))
+            self.out.add(subject, (v.tg("candidateQuery"), iri_node(candidate)))
         return subject
 
     def decomposition(self, step: str, steps: Sequence[str], dropped: Mapping[str, int]) -> str:

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Protocol
 
 from pyoxigraph import NamedNode
 
 from tgraph.answer.computed import ComputedSelection, ComputedSynthesiser
-from tgraph.compute.computation import Computation, compute_answer
+from tgraph.compute.computation import (
+    Computation,
+    QueryPlan,
+    compute_plan,
+    plan_query,
+    plan_written,
+)
 from tgraph.compute.evaluation import EvaluationBounds
 from tgraph.compute.sentences import ComputedSentence, write_sentences
 from tgraph.compute.witnesses import Role, Witness
 from tgraph.engine.ask.methods import Gathering
 from tgraph.model import Agent, Candidate, Judgement, Retrieval, Selected
+from tgraph.models.base import CallSink
 from tgraph.record.session import SessionRecord
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.candidates import (
@@ -28,8 +36,48 @@ from tgraph.retrieve.reasons import explain, explain_selection
 from tgraph.version import __version__
 
 GRAMMAR = Agent("method", "query-grammar", __version__)
+READER = Agent("method", "query-reader", __version__)
 
 _SCORES: dict[Role, float] = {"rests": 1.0, "contradicts": 1.0, "compared": 0.5, "searched": 0.5}
+
+
+class QueryMaker(Protocol):
+    """Makes the query of a question."""
+
+    @property
+    def agent(self) -> Agent: ...
+
+    def plan(self, question: Question, context: Context, sink: CallSink) -> QueryPlan:
+        """Return the queries that the question may mean, the chosen one first."""
+
+
+@dataclass(frozen=True, slots=True)
+class GrammarMaker:
+    """Makes queries by the grammar over the links of a question."""
+
+    least: float
+    agent: Agent = GRAMMAR
+
+    def plan(self, question: Question, context: Context, sink: CallSink) -> QueryPlan:
+        """As ``QueryMaker.plan``."""
+        return plan_query(question.text, context, self.least)
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenMaker:
+    """Gives the query that a person wrote. ``origin`` is the query in an earlier session that it
+    was made from."""
+
+    text: str
+    origin: str = ""
+    agent: Agent = READER
+
+    def plan(self, question: Question, context: Context, sink: CallSink) -> QueryPlan:
+        """As ``QueryMaker.plan``. Raises ``QueryError`` for a text that can't be asked."""
+        return plan_written(self.text, context, WRITTEN_REASON)
+
+
+WRITTEN_REASON = "a person wrote the query"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +87,15 @@ class Computing:
     mode: str
     settings: SparqlSearchSettings
     synthesiser: ComputedSynthesiser
+    maker: QueryMaker
 
     def gather(self, question: Question, context: Context, record: SessionRecord) -> Gathering:
         """As ``Method.gather``."""
-        with record.step("QueryMaking", GRAMMAR) as step:
-            computation = compute_question(question.text, context, self.settings)
-            made = record.computed_query(step, computation)
+        origins = [origin] if (origin := getattr(self.maker, "origin", "")) else []
+        with record.step("QueryMaking", self.maker.agent) as step:
+            plan = self.maker.plan(question, context, record.call)
+            computation = compute_plan(plan, context, evaluation_bounds(self.settings))
+            made = record.computed_query(step, computation, origins)
         with record.step("QueryEvaluating", GRAMMAR, [made]):
             retrieval = retrieve_witnesses(computation, context, self.settings.most_witnesses)
             stage = record.retrieval(retrieval, [made])
@@ -61,12 +112,17 @@ def evaluation_bounds(settings: SparqlSearchSettings) -> EvaluationBounds:
     return EvaluationBounds(settings.most_rows, settings.seconds)
 
 
-def compute_question(
-    question: str, context: Context, settings: SparqlSearchSettings
+def compute_again(
+    question: str, text: str, context: Context, settings: SparqlSearchSettings
 ) -> Computation:
-    """Return the computation of a question within the bounds of the settings."""
-    bounds = evaluation_bounds(settings)
-    return compute_answer(question, context, bounds, settings.least_likelihood)
+    """Return the computation of a question, or of the query that was written for it, within the
+    bounds of the settings."""
+    plan = (
+        plan_written(text, context, WRITTEN_REASON)
+        if text
+        else plan_query(question, context, settings.least_likelihood)
+    )
+    return compute_plan(plan, context, evaluation_bounds(settings))
 
 
 def retrieve_witnesses(computation: Computation, context: Context, most: int) -> Retrieval:
@@ -112,7 +168,8 @@ def select_witnesses(
         best = computation.plan.ranked[0] if computation.plan.ranked else None
         unlinked = best.unaccounted if best else ()
         confidence = best.likelihood if best else 0.0
-        return ComputedSelection(selected, judgement=Judgement(confidence), unlinked=unlinked)
+        judgement, remark = Judgement(confidence), computation.plan.remark
+        return ComputedSelection(selected, judgement=judgement, unlinked=unlinked, remark=remark)
     judgement = Judgement(chosen.likelihood)
     sentences = name_result(computation, context)
     return ComputedSelection(selected, judgement=judgement, sentences=sentences)

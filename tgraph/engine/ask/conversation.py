@@ -16,9 +16,17 @@ from tgraph.engine.ask.method_factory import (
     mode_for_form,
     other_mode,
     suggestion_method,
+    written_method,
 )
 from tgraph.engine.ask.methods import Chosen, Method, without_retrieval
-from tgraph.engine.ask.parameters import ONLY, STANDS_ALONE, WRITER, record_settings
+from tgraph.engine.ask.parameters import (
+    EDITED,
+    ONLY,
+    STANDS_ALONE,
+    WRITER,
+    WRITTEN,
+    record_settings,
+)
 from tgraph.engine.ask.question_run import AnswerStream, ContextStream, QuestionRun
 from tgraph.engine.ask.streams import result_of
 from tgraph.errors import UsageError
@@ -80,7 +88,8 @@ class QuestionRequest:
     stands for the turns that were asked in the collection before. ``as_of`` names the point in time
     whose knowledge answers, empty for the newest (``find_point``). ``only`` is what is wanted in
     place of an answer. ``count`` is the number of questions that are to be proposed, for a request
-    of proposals.
+    of proposals. ``query`` is a query that a person wrote, which is asked in place of the words,
+    and ``edited`` the query of an earlier session that it was made from.
     """
 
     text: str
@@ -90,6 +99,8 @@ class QuestionRequest:
     as_of: str = ""
     only: Only | None = None
     count: int | None = None
+    query: str = ""
+    edited: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +202,8 @@ class PreparedQuestion:
         )
         if self.question.stands_alone:
             parameters[STANDS_ALONE] = True
+        written = {WRITTEN: request.query, EDITED: request.edited}
+        parameters |= {name: text for name, text in written.items() if text}
         if request.only is not None:
             parameters[ONLY] = request.only
             if chat is not None:
@@ -220,8 +233,20 @@ def prepare_question(opened: OpenCollection, request: QuestionRequest) -> Prepar
     needs_none = bool(turns) and stands_alone(request.text, turns)
     question = Question(request.text, turns, stands_alone=needs_none)
     knowledge = AskedKnowledge.resolve(opened, request)
-    method = _choose_method(opened, question, request.mode, knowledge)
+    if request.query:
+        method = _read_written(opened, request, knowledge.context())
+    else:
+        method = _choose_method(opened, question, request.mode, knowledge)
     return PreparedQuestion(request, question, knowledge, method)
+
+
+def _read_written(opened: OpenCollection, request: QuestionRequest, context: Context) -> Method:
+    """Return the method of a written query. Raises ``QueryError`` for one that can't be asked."""
+    from tgraph.compute.computation import catalogue_of
+    from tgraph.compute.query_reader import read_query
+
+    read_query(request.query, catalogue_of(context))
+    return written_method(opened.parts, request.query, request.edited)
 
 
 def stream_answer(opened: OpenCollection, request: QuestionRequest) -> AnswerStream:

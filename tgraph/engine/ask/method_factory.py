@@ -26,6 +26,7 @@ from tgraph.retrieve.modes.base import (
     Shared,
 )
 from tgraph.retrieve.modes.registry import AUTO, MODES, AutoSettings
+from tgraph.retrieve.modes.sparql import SPARQL
 from tgraph.retrieve.modes.suggest import SUGGEST
 from tgraph.retrieve.reasons import explain, extend_reason
 from tgraph.retrieve.reports import reports_at_hand
@@ -35,6 +36,7 @@ from tgraph.version import __version__
 if TYPE_CHECKING:
     from tgraph.answer.base import ConceptFinder, Selector, Synthesiser
     from tgraph.answer.keywords import KeywordFinder
+    from tgraph.engine.ask.computing import QueryMaker
     from tgraph.engine.ask.map_reduce import GlobalSearch
     from tgraph.retrieve.base import Rank, SeedFilter
 
@@ -171,10 +173,25 @@ def _broad_synthesiser(parts: Components) -> Synthesiser:
 
 
 def _computed(mode: Mode, parts: Components) -> Method:
+    from tgraph.engine.ask.computing import GrammarMaker
+
+    settings = parts.settings.sparql_search
+    return _computing(mode, parts, GrammarMaker(settings.least_likelihood))
+
+
+def _computing(mode: Mode, parts: Components, maker: QueryMaker) -> Method:
     from tgraph.answer.computed import ComputedSynthesiser
     from tgraph.engine.ask.computing import Computing
 
-    return Computing(mode.name, parts.settings.sparql_search, ComputedSynthesiser())
+    return Computing(mode.name, parts.settings.sparql_search, ComputedSynthesiser(), maker)
+
+
+def written_method(parts: Components, text: str, origin: str) -> Method:
+    """Return the method that answers by a query that a person wrote; ``origin`` is the query in an
+    earlier session that it was made from, or empty."""
+    from tgraph.engine.ask.computing import WrittenMaker
+
+    return _computing(SPARQL, parts, WrittenMaker(text, origin))
 
 
 _PIPELINES: Mapping[Pipeline, Callable[[Mode, Components], Method]] = {

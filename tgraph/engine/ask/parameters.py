@@ -31,6 +31,12 @@ ONLY = "only"
 WRITER = "writer"
 """The parameter that names the model that would have written the answer; none: no model."""
 
+WRITTEN = "written-query"
+"""The parameter that holds the query that a person wrote in place of asking in words."""
+
+EDITED = "edited-query"
+"""The parameter that names the query of an earlier session that the written query was made from."""
+
 _PARTLY: Mapping[str, Sequence[str]] = {
     "chat": ("temperature", "seed", "max_tokens"),
     "auto": (

@@ -10,7 +10,8 @@ from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.compute.evaluation import read_result, write_bindings
-from tgraph.engine.ask.computing import compute_question, evaluation_bounds, name_result
+from tgraph.engine.ask.computing import compute_again, evaluation_bounds, name_result
+from tgraph.engine.ask.parameters import WRITTEN
 from tgraph.explain.assess.verification import CitedPlace, JudgedSentence, SentenceVerdict
 from tgraph.explain.trace.bundle_reader import BundleReader
 from tgraph.explain.trace.values import Trace, TraceSentence
@@ -58,19 +59,27 @@ class Recomputation:
 
     def _compare_result(self) -> str:
         """Return how the recorded query's result differs from the recorded one; empty if equal."""
-        quads = self.record.match(None, None, None, NamedNode(self.bundle))
-        uuid = self.trace.explain_id.removeprefix(v.session_iri(""))
-        reader, subject = BundleReader(quads), v.session_part_iri("query", uuid)
         if not self.trace.sparql:
             return "the record has no query"
         bounds = evaluation_bounds(self.context.settings.sparql_search)
         result = write_bindings(read_result(self.context.store, self.trace.sparql, bounds))
-        is_same = result == reader.read_text(subject, "result")
+        is_same = result == self._recorded_result()
         return "" if is_same else "the query, run again, gives another result"
+
+    @property
+    def _is_written(self) -> bool:
+        """Whether a person or a model wrote the query, and no grammar made it."""
+        return WRITTEN in self.trace.parameters or any(call.prompt for call in self.trace.calls)
+
+    def _recorded_result(self) -> str:
+        quads = self.record.match(None, None, None, NamedNode(self.bundle))
+        uuid = self.trace.explain_id.removeprefix(v.session_iri(""))
+        return BundleReader(quads).read_text(v.session_part_iri("query", uuid), "result")
 
     def _sentences(self) -> list[str]:
         settings = self.context.settings.sparql_search
-        computation = compute_question(self.trace.question, self.context, settings)
+        text = self.trace.written_query if self._is_written else ""
+        computation = compute_again(self.trace.question, text, self.context, settings)
         return [sentence.text for sentence in name_result(computation, self.context)]
 
 

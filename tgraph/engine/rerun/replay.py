@@ -12,7 +12,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Self
 
-from tgraph.engine.ask.method_factory import choose_method, in_steps, method_of, suggestion_method
+from tgraph.engine.ask.method_factory import (
+    choose_method,
+    in_steps,
+    method_of,
+    suggestion_method,
+    written_method,
+)
 from tgraph.engine.ask.methods import (
     Chosen,
     Method,
@@ -22,10 +28,12 @@ from tgraph.engine.ask.methods import (
 )
 from tgraph.engine.ask.parameters import (
     COUNT,
+    EDITED,
     HISTORY,
     ONLY,
     STANDS_ALONE,
     WRITER,
+    WRITTEN,
     asked_of,
     filters_of,
     record_settings,
@@ -240,6 +248,9 @@ class SessionReplay:
             **filters.parameters,
             **({STANDS_ALONE: True} if question.stands_alone else {}),
         }
+        values |= {
+            name: text for name in (WRITTEN, EDITED) if (text := session.parameters.get(name))
+        }
         recorded_names = {HISTORY, COUNT, *session.parameters}  # the others were not settings then
         values = {name: value for name, value in values.items() if name in recorded_names}
         only = session.parameters.get(ONLY)
@@ -283,6 +294,8 @@ class SessionReplay:
 
     def _method_by_name(self, parts: Components, question: Question) -> Method:
         count = self.session.parameters.get(COUNT)
+        if text := self.session.parameters.get(WRITTEN):
+            return written_method(parts, text, self.session.parameters.get(EDITED, ""))
         if self.session.mode == SUGGEST.name and count:
             return suggestion_method(parts, int(count))
         return in_steps(method_of(self.session.mode, parts), question.text, parts)

@@ -263,6 +263,9 @@ class TraceReader:
             judged=next(reversed(verdicts_on(self._store, v.answer_iri(self._uuid))), None),
             choice=self._said.read_text(v.session_part_iri("mode-choice", self._uuid), "reasoning"),
             sparql=self._said.read_text(v.session_part_iri("query", self._uuid), "sparql"),
+            written_query=self._said.read_text(
+                v.session_part_iri("query", self._uuid), "writtenQuery"
+            ),
             step_answers=self._step_answers(),
         )
 

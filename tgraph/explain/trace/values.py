@@ -250,7 +250,8 @@ class Trace:
     earlier releases; ``judged`` is what the latest verification says of the answer as a whole.
     ``as_of`` is the requested time, generation or session, blank for newest knowledge.
     ``published`` is the start time of the queried knowledge (xsd:dateTime).
-    ``sparql`` is the query of a computed answer."""
+    ``sparql`` is the query of a computed answer, ``written_query`` the same as a
+    person or a model writes it."""
 
     explain_id: str
     explain_collection: str
@@ -292,6 +293,7 @@ class Trace:
     as_of: str = ""
     published: str = ""
     sparql: str = ""
+    written_query: str = ""
     report: Callable[[], str] | None = field(default=None, repr=False, compare=False)
 
     @property

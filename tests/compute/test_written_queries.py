@@ -1,0 +1,70 @@
+"""Queries that a person wrote: asked as sessions of their own, with the record, the witnesses and
+the verification of every computed answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pyoxigraph import QuerySolutions
+
+from tests.support.corpora import Corpus
+from tests.support.pumps import PUMPS_CSV
+from tgraph import vocabulary as v
+from tgraph.engine.graph import KnowledgeGraph
+from tgraph.errors import QueryError, UsageError
+from tgraph.explain.audit.shacl import check_shapes
+
+
+@pytest.fixture(scope="module")
+def pumps(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeGraph]:
+    corpus = Corpus(tmp_path_factory.mktemp("pumps"))
+    corpus.index({"pumps.csv": PUMPS_CSV})
+    with corpus.open() as kg:
+        yield kg
+
+
+def test_a_query_of_a_session_is_changed_and_asked_again(pumps: KnowledgeGraph):
+    question = "What are the two cheapest pumps?"
+    before = pumps.ask(question, "sparql", history=[])
+    written = pumps.write_query(before.session)
+    assert "LIMIT 2" in written
+    assert pumps.ask_query(written).text == before.text
+    after = pumps.ask_query(written.replace("LIMIT 2", "LIMIT 3"), after=before.session)
+    assert after.question == question
+    assert after.text.startswith("Pump P4 (250 EUR), Pump P1 (300 EUR) and Pump P5")
+    assert all(sentence.citations for sentence in after.sentences)
+    assert pumps.replay(after.session).is_same
+    verified = pumps.verify(after.session)
+    assert {sentence.verdict for sentence in verified.sentences} == {"supported"}
+    assert not check_shapes(pumps.opened.read(), pumps.opened.catalogue, after.session)
+    results = pumps.sparql(
+        "SELECT ?from WHERE { GRAPH ?g { ?q a tg:ComputedQuery ; prov:wasDerivedFrom ?from } }"
+    )
+    assert isinstance(results, QuerySolutions)
+    uuid = before.session.removeprefix(v.session_iri(""))
+    assert [row["from"].value for row in results] == [v.session_part_iri("query", uuid)]
+
+
+def test_a_query_that_is_not_allowed_leaves_no_session(pumps: KnowledgeGraph):
+    number = len(pumps.sessions.summaries())
+    with pytest.raises(QueryError, match="GRAPH"):
+        pumps.ask_query("SELECT ?row { GRAPH ?g { ?row a ?type } }")
+    with pytest.raises(UsageError, match="no query"):
+        pumps.write_query(pumps.ask("How many pumps are blue?", "sparql", history=[]).session)
+    assert len(pumps.sessions.summaries()) == number + 1
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Is P2 heavier than P3?",
+        "Which is lighter, P2 or P3?",
+        "What is the difference in weight between P2 and P3?",
+        "Which are not made by Norden?",
+        "How many pumps does each maker make?",
+    ],
+)
+def test_what_the_grammar_makes_is_written_so_that_it_is_read(pumps: KnowledgeGraph, question: str):
+    answer = pumps.ask(question, "sparql", history=[])
+    assert pumps.ask_query(pumps.write_query(answer.session)).text == answer.text
