@@ -83,9 +83,9 @@ def catalogue_of(context: Context) -> Catalogue:
     return context.read_once("catalogue", lambda: count_catalogue(context.store))
 
 
-def plan_query(question: str, context: Context, least: float = LEAST_LIKELIHOOD) -> QueryPlan:
-    """Return the queries that a question may mean; ``least`` is how likely the one it means is."""
-    catalogue = catalogue_of(context)
+def link_catalogue(question: str, context: Context) -> QuestionLinks:
+    """Return the links of a question to the catalogue, and to the names and literals of the
+    state."""
 
     def find_names(names: Sequence[str]) -> Mapping[str, Sequence[str]]:
         return match_all(list(names), context.graph)
@@ -100,6 +100,13 @@ def plan_query(question: str, context: Context, least: float = LEAST_LIKELIHOOD)
         }
         return [(iri, literal) for iri in sorted(found, key=str)]
 
+    return link_question(question, catalogue_of(context), find_names, find_literals)
+
+
+def plan_query(question: str, context: Context, least: float = LEAST_LIKELIHOOD) -> QueryPlan:
+    """Return the queries that a question may mean; ``least`` is how likely the one it means is."""
+    catalogue = catalogue_of(context)
+
     def find_paths(
         known: KnownClass | None, values: Sequence[Object]
     ) -> Sequence[tuple[NamedNode, ...]]:
@@ -111,7 +118,7 @@ def plan_query(question: str, context: Context, least: float = LEAST_LIKELIHOOD)
         return ()
 
     structured = {known.iri for known in catalogue.properties if known.is_structured}
-    links = link_question(question, catalogue, find_names, find_literals)
+    links = link_catalogue(question, context)
     candidates = make_candidates(links, catalogue, find_paths)
     return QueryPlan(links, tuple(rank_candidates(candidates, links)), least)
 

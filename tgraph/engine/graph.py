@@ -512,11 +512,11 @@ class KnowledgeGraph:
         return catalogue_of(self.opened.context())
 
     def plan_query(self, question: str) -> QueryPlan:
-        """Return the queries that a question may mean, as the mode ``sparql`` makes them."""
-        from tgraph.compute.computation import plan_query
+        """Return the queries that a question may mean, as the mode ``sparql`` makes them: by a
+        language model, if one is set, whose calls are then in no record."""
+        from tgraph.engine.written_query import plan_question
 
-        least = self.opened.settings.sparql_search.least_likelihood
-        return plan_query(question, self.opened.context(), least)
+        return plan_question(self.opened, question)
 
     def ask_query(
         self,

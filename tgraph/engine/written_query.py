@@ -6,11 +6,16 @@ from __future__ import annotations
 from textwrap import shorten
 
 from tgraph import vocabulary as v
+from tgraph.compute.computation import QueryPlan
+from tgraph.engine.ask.computing import Computing
 from tgraph.engine.ask.conversation import QuestionRequest
+from tgraph.engine.ask.method_factory import method_of
 from tgraph.engine.open_collection import OpenCollection
 from tgraph.engine.session_reader import SessionReader
 from tgraph.errors import UsageError
 from tgraph.explain.trace.values import Trace
+from tgraph.models.base import no_sink
+from tgraph.retrieve.base import Question
 from tgraph.retrieve.filters import Filters
 from tgraph.retrieve.modes.sparql import SPARQL
 
@@ -42,6 +47,13 @@ def request_query(
 def write_session_query(opened: OpenCollection, session: str) -> str:
     """As ``KnowledgeGraph.write_query``."""
     return _read_session(opened, session).written_query
+
+
+def plan_question(opened: OpenCollection, question: str) -> QueryPlan:
+    """As ``KnowledgeGraph.plan_query``."""
+    method = method_of(SPARQL.name, opened.parts)
+    assert isinstance(method, Computing)
+    return method.maker.plan(Question(question), opened.context(), no_sink)
 
 
 def _read_session(opened: OpenCollection, session: str) -> Trace:

@@ -173,10 +173,13 @@ def _broad_synthesiser(parts: Components) -> Synthesiser:
 
 
 def _computed(mode: Mode, parts: Components) -> Method:
+    return _computing(mode, parts, parts.query_writer or _grammar(parts))
+
+
+def _grammar(parts: Components) -> QueryMaker:
     from tgraph.engine.ask.computing import GrammarMaker
 
-    settings = parts.settings.sparql_search
-    return _computing(mode, parts, GrammarMaker(settings.least_likelihood))
+    return GrammarMaker(parts.settings.sparql_search.least_likelihood)
 
 
 def _computing(mode: Mode, parts: Components, maker: QueryMaker) -> Method:
@@ -320,14 +323,17 @@ def _choose_computed(question: Question, parts: Components, context: Context) ->
         return None
     from tgraph.answer.mode_choice import ModeReason
     from tgraph.compute.computation import plan_query
-    from tgraph.engine.ask.computing import GRAMMAR
+    from tgraph.engine.ask.computing import GRAMMAR, Computing
 
     plan = plan_query(question.text, context, SURELY_COMPUTED)
     if plan.chosen is None or not plan.chosen.candidate.is_computing:
         return None
     why = explain("form-computed", likelihood=plan.chosen.likelihood)
     about = ModeReason("listed", why)
-    return Chosen(method_of(parts.settings.auto.computed, parts), about, GRAMMAR)
+    method = method_of(parts.settings.auto.computed, parts)
+    if isinstance(method, Computing):  # the grammar, which chose it, is sure of its query
+        method = replace(method, maker=_grammar(parts))
+    return Chosen(method, about, GRAMMAR)
 
 
 SURELY_COMPUTED = 0.75
