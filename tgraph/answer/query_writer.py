@@ -157,16 +157,15 @@ def _catalogue_rows(question: str, context: Context) -> Iterator[Row]:
     links = link_catalogue(question, context)
     weights: defaultdict[NamedNode, float] = defaultdict(float)
     for link in links.properties:
-        weights[link.known.iri] = max(weights[link.known.iri], link.score * len(link.span))
+        weights[link.known.iri] += link.score * len(link.span)
     for value_link in links.values:
         for iri in value_link.properties:
-            weights[iri] = max(weights[iri], value_link.score)
+            weights[iri] += value_link.score
     class_keys = {(link.known.kind, link.known.key) for link in links.classes}
 
     def rank(known: KnownClass) -> tuple[bool, float]:
-        return (known.kind, known.key) not in class_keys, -len(
-            linked.intersection(dict(known.properties))
-        )
+        best = max((weights.get(iri, 0.0) for iri, _ in known.properties), default=0.0)
+        return (known.kind, known.key) not in class_keys, -best
 
     classes = sorted(catalogue.classes, key=rank)
     properties = {known.iri: known for known in catalogue.properties}
