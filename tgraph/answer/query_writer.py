@@ -35,7 +35,6 @@ from tgraph.rendering import collapse_whitespace
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.entity_matching import match_all
 from tgraph.retrieve.labels import labels_of
-from tgraph.store.base import Solutions
 
 MOST_ROUNDS = 4
 """Rounds in which a model writes a query, looks names up, and mends what can't be asked."""
@@ -168,7 +167,7 @@ def _catalogue_rows(question: str, context: Context) -> Iterator[Row]:
         return (known.kind, known.key) not in class_keys, -best
 
     classes = sorted(catalogue.classes, key=rank)
-    properties = {known.iri: known for known in catalogue.properties}
+    properties = {p.iri: p for p in catalogue.properties}
     listed: set[NamedNode] = set()
     for known in classes:
         columns = [properties[iri] for iri, _ in known.properties if iri in properties]
@@ -177,7 +176,7 @@ def _catalogue_rows(question: str, context: Context) -> Iterator[Row]:
             if own_property.iri not in listed:
                 listed.add(own_property.iri)
                 yield _property_row(own_property)
-    yield from (_property_row(known) for iri, known in properties.items() if iri not in listed)
+    yield from (_property_row(p) for iri, p in properties.items() if iri not in listed)
 
 
 def _class_row(known: KnownClass, properties: Sequence[KnownProperty]) -> Row:
@@ -186,7 +185,7 @@ def _class_row(known: KnownClass, properties: Sequence[KnownProperty]) -> Row:
         "name": _shorten(known.type_label or known.label),
         "kind": known.kind,
         "members": known.members,
-        "properties": [_shorten(own.name) for own in properties[:MOST_CELLS]],
+        "properties": [_shorten(p.name) for p in properties[:MOST_CELLS]],
     }
 
 
@@ -246,7 +245,7 @@ def _sample(names: Sequence[str], catalogue: Catalogue, context: Context) -> Ite
         labels = {known.key.casefold(), known.label.casefold(), known.type_label.casefold()}
         if labels.intersection(folded):
             rows = known.rows[:MOST_SAMPLED] or _first_members(known, context)
-            properties = {own.iri for own in catalogue.properties}
+            properties = {p.iri for p in catalogue.properties}
             for row in rows:
                 quads = context.store.match(row, None, None, v.KNOWLEDGE_GRAPH)
                 statements = [quad for quad in quads if quad.predicate in properties]
@@ -256,11 +255,9 @@ def _sample(names: Sequence[str], catalogue: Catalogue, context: Context) -> Ite
 
 
 def _first_members(known: KnownClass, context: Context) -> list[NamedNode]:
-    results = context.store.query(
-        f"SELECT ?row WHERE {{ ?row {v.RDF_TYPE} {NamedNode(known.type)} }} LIMIT {MOST_SAMPLED}"
-    )
-    assert isinstance(results, Solutions)
-    return sorted((row[0] for row in results if isinstance(row[0], NamedNode)), key=str)
+    quads = context.store.match(None, v.RDF_TYPE, NamedNode(known.type), v.KNOWLEDGE_GRAPH)
+    members = (quad.subject for quad in islice(quads, MOST_SAMPLED))
+    return sorted((member for member in members if isinstance(member, NamedNode)), key=str)
 
 
 def _show_statements(statements: Sequence[Quad], context: Context) -> list[Row]:

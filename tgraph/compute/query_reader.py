@@ -203,7 +203,7 @@ class _SelectReader:
         ]
         if len(values) > 1:
             raise refusal("The result has several values beside the row.", "Ask for one of them.")
-        order = [one for one in written.order if not pattern.names_row(one[0])]
+        order = [term for term in written.order if not pattern.names_row(term[0])]
         begins_with_row = bool(written.order) and written.order[0] not in order
         if self._single:
             return self._read_single(values, order)
