@@ -140,7 +140,14 @@ def test_a_query_in_other_words_is_understood(text: str):
     assert read(text) == WRITTEN[text]
 
 
-@pytest.mark.parametrize("query", [Difference(TWO, TO_WEIGHT), CompareTwo(TWO, TO_WEIGHT, True)])
+@pytest.mark.parametrize(
+    "query",
+    [
+        Difference(TWO, TO_WEIGHT),
+        CompareTwo(TWO, TO_WEIGHT, True),
+        CompareTwo(TWO, TO_WEIGHT, False, asks_which=True),
+    ],
+)
 def test_what_compares_two_rows_is_written_and_read(query: Query):
     assert read_query(write_query(query, KNOWN), KNOWN) == query
 

@@ -21,6 +21,7 @@ from tgraph.answer.model import (
     ModelStep,
     ModelSynthesiser,
 )
+from tgraph.answer.query_writer import QueryWriter
 from tgraph.answer.step_answers_model import ModelDecomposer, ModelStepAnswerer
 from tgraph.answer.suggestions import ModelSuggester
 from tgraph.errors import UsageError
@@ -40,6 +41,7 @@ GIVEN = {
     "choose_mode": {"question", "history"},
     "decompose_question": {"question", "history", "most"},
     "answer_step": {"question", "evidence"},
+    "write_query": {"question", "history", "catalogue", "findings", "rounds"},
     "answer_alone": {"question", "history", "response_type"},
     "select_edges": {"question", "history", "edges", "limit"},
     "synthesise_answer": {
@@ -72,6 +74,8 @@ BLOCKS = {
     "template",
     "main_question",
     "reference",
+    "catalogue",
+    "findings",
     "statements",
 }
 HOSTILE = [
@@ -111,6 +115,7 @@ def test_each_prompt_that_ships_belongs_to_a_tested_step():
         ModelChooser(model),
         ModelDecomposer(model),
         ModelStepAnswerer(model),
+        QueryWriter(model),
         ModelKeywords(model),
         ModelAlone(model),
         ModelStatements(model),

@@ -21,11 +21,13 @@ MOST_CITED = 100
 @dataclass(frozen=True, slots=True)
 class ComputedSelection(Selection):
     """The witnesses of a result, all selected, with the sentences that say it; ``unlinked`` are the
-    words of a question that no query accounts for, ``result`` is the table.
+    words of a question that no query accounts for, ``remark`` says why there is no query, and
+    ``result`` is the table.
     ``compute_without`` gives the sentences of the result without the witnesses of some items."""
 
     sentences: tuple[ComputedSentence, ...] = ()
     unlinked: tuple[str, ...] = ()
+    remark: str = ""
     result: ComputedResult | None = None
     compute_without: Callable[[Collection[str]], tuple[ComputedSentence, ...]] | None = None
 
@@ -59,6 +61,7 @@ class ComputedSynthesiser:
             yield Draft(sentence.text, tuple(cited), places, " " if number else "")
         if not selection.sentences:
             notes.missing += selection.unlinked
+            notes.remarks += (selection.remark,) if selection.remark else ()
 
 
 def cite_statements(

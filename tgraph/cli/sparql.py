@@ -108,7 +108,8 @@ def _print_query_of(question: str) -> None:
         plan = graph.plan_query(question)
         if plan.chosen is None:
             best = plan.ranked[0].unaccounted if plan.ranked else ()
-            print_message("No query is likely enough to be what the question means.")
+            reason = plan.remark or "No query is likely enough to be what the question means."
+            print_message(one_line(reason))
             if best:
                 print_message(f"Not understood: {', '.join(best)}.")
             click.get_current_context().exit(NO_EVIDENCE)

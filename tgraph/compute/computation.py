@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyoxigraph import Literal, NamedNode
 
@@ -12,8 +12,7 @@ from tgraph.compute.algebra import LONGEST_PATH
 from tgraph.compute.evaluation import BOUNDS, Computed, EvaluationBounds, evaluate_query
 from tgraph.compute.grammar import CandidateQuery, make_candidates
 from tgraph.compute.linking import QuestionLinks, link_question
-from tgraph.compute.printing import print_paths, print_query
-from tgraph.compute.query_reader import read_query
+from tgraph.compute.printing import print_paths, print_query, write_query
 from tgraph.compute.ranking import LEAST_LIKELIHOOD, RankedQuery, rank_candidates
 from tgraph.compute.witnesses import Witness, find_witnesses
 from tgraph.index.catalogue import Catalogue, KnownClass, count_catalogue
@@ -25,19 +24,31 @@ from tgraph.store.base import Solutions
 MOST_LITERALS = 20
 """Statements with a literal that are looked at for its properties."""
 
-BY_HAND = "a person wrote the query"
-
 MOST_UNCHOSEN = 10
 """Queries not chosen that the record has."""
 
 
 @dataclass(frozen=True, slots=True)
+class RefusedText:
+    """A text that was written as a query and is none that can be asked, with the reason."""
+
+    text: str
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
 class QueryPlan:
-    """What a question may mean: its links, and its candidate queries, the likeliest first."""
+    """What a question may mean: its links, and its candidate queries, the likeliest first.
+
+    ``text`` is the chosen query as it was written, ``refused`` are texts that were written before
+    it. ``remark`` says why there is no query."""
 
     links: QuestionLinks
     ranked: tuple[RankedQuery, ...]
     least: float = LEAST_LIKELIHOOD
+    text: str = ""
+    refused: tuple[RefusedText, ...] = ()
+    remark: str = ""
 
     @property
     def chosen(self) -> RankedQuery | None:
@@ -61,6 +72,9 @@ class QueryPlan:
                 self._explain_rejection(ranked),
             )
             for ranked in self.unchosen[:MOST_UNCHOSEN]
+        ) + tuple(
+            UnchosenQuery(refused.text, 0.0, "it was written", refused.problem)
+            for refused in self.refused
         )
 
     def _explain_rejection(self, ranked: RankedQuery) -> str:
@@ -93,9 +107,9 @@ def catalogue_of(context: Context) -> Catalogue:
     return context.read_once("catalogue", read)
 
 
-def plan_query(question: str, context: Context, least: float = LEAST_LIKELIHOOD) -> QueryPlan:
-    """Return the queries that a question may mean; ``least`` is how likely the one it means is."""
-    catalogue = catalogue_of(context)
+def link_catalogue(question: str, context: Context) -> QuestionLinks:
+    """Return the links of a question to the catalogue, and to the names and literals of the
+    state."""
 
     def find_names(names: Sequence[str]) -> Mapping[str, Sequence[str]]:
         return match_all(list(names), context.graph)
@@ -110,6 +124,13 @@ def plan_query(question: str, context: Context, least: float = LEAST_LIKELIHOOD)
         }
         return [(iri, literal) for iri in sorted(found, key=str)]
 
+    return link_question(question, catalogue_of(context), find_names, find_literals)
+
+
+def plan_query(question: str, context: Context, least: float = LEAST_LIKELIHOOD) -> QueryPlan:
+    """Return the queries that a question may mean; ``least`` is how likely the one it means is."""
+    catalogue = catalogue_of(context)
+
     def find_paths(
         known: KnownClass | None, values: Sequence[Object]
     ) -> Sequence[tuple[NamedNode, ...]]:
@@ -121,7 +142,7 @@ def plan_query(question: str, context: Context, least: float = LEAST_LIKELIHOOD)
         return ()
 
     structured = {known.iri for known in catalogue.properties if known.is_structured}
-    links = link_question(question, catalogue, find_names, find_literals)
+    links = link_catalogue(question, context)
     candidates = make_candidates(links, catalogue, find_paths)
     return QueryPlan(links, tuple(rank_candidates(candidates, links)), least)
 
@@ -139,12 +160,18 @@ def _paths(
     return [path for path in paths if properties.issuperset(path)]
 
 
-def plan_written(sparql: str, context: Context) -> QueryPlan:
-    """Return the plan of a query that a person wrote. Raise ``QueryError`` for one that the algebra
-    can't say."""
-    query = read_query(sparql, catalogue_of(context))
-    candidate = CandidateQuery(query, frozenset(), (), (BY_HAND,))
-    return QueryPlan(QuestionLinks(()), (RankedQuery(candidate, 1.0),))
+def plan_written(
+    text: str, context: Context, reason: str, refused: Sequence[RefusedText] = ()
+) -> QueryPlan:
+    """Return the plan of a query that a person or a model wrote, for a ``reason``.
+
+    Raises ``QueryError`` for a text that can't be asked."""
+    from tgraph.compute.query_reader import read_query  # loads a parser
+
+    query = read_query(text, catalogue_of(context))
+    candidate = CandidateQuery(query, frozenset(), (), (reason,))
+    ranked = (RankedQuery(candidate, 1.0),)
+    return QueryPlan(QuestionLinks(()), ranked, text=text, refused=tuple(refused))
 
 
 def compute_plan(
@@ -154,5 +181,7 @@ def compute_plan(
     enough."""
     if plan.chosen is None:
         return Computation(plan)
-    computed = evaluate_query(context.store, plan.chosen.candidate.query, bounds)
+    query = plan.chosen.candidate.query
+    plan = plan if plan.text else replace(plan, text=write_query(query, catalogue_of(context)))
+    computed = evaluate_query(context.store, query, bounds)
     return Computation(plan, computed, find_witnesses(computed))

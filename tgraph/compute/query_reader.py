@@ -203,7 +203,7 @@ class _SelectReader:
         ]
         if len(values) > 1:
             raise refusal("The result has several values beside the row.", "Ask for one of them.")
-        order = [one for one in written.order if not pattern.names_row(one[0])]
+        order = [term for term in written.order if not pattern.names_row(term[0])]
         begins_with_row = bool(written.order) and written.order[0] not in order
         if self._single:
             return self._read_single(values, order)
@@ -223,8 +223,9 @@ class _SelectReader:
 
     def _read_extreme(
         self, values: Sequence[Variable], order: Sequence[tuple[Expression, bool]]
-    ) -> Extreme | None:
-        """Return the first places of an order; None where the order only arranges a list."""
+    ) -> Extreme | CompareTwo | None:
+        """Return the first places of an order, or which of two rows has it; None where the order
+        only arranges a list."""
         (expression, descends), *further = order
         variable, _ = self._pattern.resolve(expression)
         path = self._pattern.take_path(variable)
@@ -243,7 +244,10 @@ class _SelectReader:
         path = self._pattern.take_measure(expression, _ORDERED)
         if further or any(self._pattern.resolve(value)[0] != variable for value in values):
             raise refusal("The result shows another value than the order.", "Ask for one of them.")
-        return Extreme(self._pattern.find_rows(), path, descends, self._written.limit)
+        rows = self._pattern.find_rows()
+        if len(rows.only) == 2 and self._written.limit == 1:
+            return CompareTwo(rows, path, descends, asks_which=True)
+        return Extreme(rows, path, descends, self._written.limit)
 
     def _read_single(
         self, values: Sequence[Variable], order: Sequence[tuple[Expression, bool]]

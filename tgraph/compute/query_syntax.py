@@ -282,7 +282,7 @@ def _read_iri(iri: URIRef) -> NamedNode:
 
 def _split_conjunction(expression: Expression) -> list[Expression]:
     if isinstance(expression, Operation) and expression.name == "&&":
-        return [part for one in expression.operands for part in _split_conjunction(one)]
+        return [part for side in expression.operands for part in _split_conjunction(side)]
     return [expression]
 
 

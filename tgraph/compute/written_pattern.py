@@ -66,7 +66,7 @@ class WrittenPattern:
 
     def __init__(self, block: Block, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
-        self._properties = {known.iri: known for known in catalogue.properties}
+        self._properties = {p.iri: p for p in catalogue.properties}
         self._known_class: KnownClass | None = None
         self._sets: list[tuple[NamedNode, ...]] = []
         self._labels: dict[Variable, Node] = {}
@@ -211,7 +211,7 @@ class WrittenPattern:
     def _find_property(self, iri: NamedNode) -> KnownProperty:
         own_property = self._properties.get(iri)
         if own_property is None:
-            remedy = _find_nearest(iri.value, (own.value for own in self._properties))
+            remedy = _find_nearest(iri.value, (iri.value for iri in self._properties))
             raise refusal(
                 f"Knowledge has no property {iri}.",
                 remedy or "`tgraph catalogue` lists the properties.",
@@ -291,7 +291,7 @@ class WrittenPattern:
         return Equals(path, constants, self._name_values(path, constants))
 
     def _name_values(self, path: Path, values: Iterable[Object]) -> str:
-        names = {shown.value: shown.label for shown in path.last.values}
+        names = {value.value: value.label for value in path.last.values}
         return " or ".join(
             names.get(value)
             or (v.local_words(value.value) if isinstance(value, NamedNode) else value.value)
@@ -354,7 +354,7 @@ class WrittenPattern:
                 f" {kind}.",
                 "Compare numbers as ?value < 5, years and dates as YEAR(?value) < 1900.",
             )
-        order = next(one for one in get_args(Order) if one == sign)
+        order = next(order for order in get_args(Order) if order == sign)
         leaf.add(Compares(leaf.path, order, _read_number(right)))
 
     def _read_containing(self, left: Expression, right: Expression) -> None:

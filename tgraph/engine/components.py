@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from tgraph.answer.keywords import KeywordFinder
     from tgraph.answer.mode_choice import Chooser
     from tgraph.answer.model import ModelSynthesiser
+    from tgraph.answer.query_writer import QueryWriter
     from tgraph.answer.step_answers_model import ModelDecomposer, ModelStepAnswerer
     from tgraph.answer.support import SupportJudge
     from tgraph.extract.base import Extractor
@@ -287,6 +288,17 @@ class Components:
         from tgraph.answer.step_answers_model import ModelDecomposer
 
         return ModelDecomposer(self._chat_for_steps(), self.prompts, **self.options)
+
+    @ComponentProperty
+    def query_writer(self) -> QueryWriter | None:
+        """The writer of the queries of questions; None where the grammar makes them."""
+        search = self.settings.sparql_search
+        if self.chat is None or not search.by_model:
+            return None
+        from tgraph.answer.query_writer import QueryWriter
+
+        budget = search.max_context_tokens
+        return QueryWriter(self.chat, self.prompts, max_context_tokens=budget, **self.options)
 
     def step_answerer(self, budget: int) -> ModelStepAnswerer:
         """The model's answerer of the steps of a question, from prompts of at most ``budget``

@@ -320,27 +320,6 @@ class KnowledgeGraph:
         request = QuestionRequest(question, mode, history, filters, write_point(as_of))
         return stream_answer(self.opened, request)
 
-    def ask_again(self, session: str, sparql: str) -> Answer:
-        """Return the answer to a session's question by a query that a person wrote, as a session of
-        its own that names the earlier one.
-
-        Raises ``QueryError`` for a query that computed answers can't say, ``UsageError`` for a
-        session that has no query."""
-        from tgraph.engine.ask.conversation import QuestionRequest, stream_answer
-        from tgraph.engine.ask.streams import result_of
-        from tgraph.errors import UsageError
-
-        trace = self.trace(session)
-        if trace.computed is None:
-            raise UsageError(
-                "The session has no query: its answer was not computed.",
-                "Ask the question with `-m sparql`.",
-            )
-        request = QuestionRequest(
-            trace.question, "sparql", (), sparql=sparql, revises=trace.explain_id
-        )
-        return result_of(stream_answer(self.opened, request))
-
     def stream_context(
         self,
         question: str,
@@ -543,11 +522,48 @@ class KnowledgeGraph:
         return count_catalogue(self.opened.context().store, is_whole=True)
 
     def plan_query(self, question: str) -> QueryPlan:
-        """Return the queries that a question may mean, as the mode ``sparql`` makes them."""
-        from tgraph.compute.computation import plan_query
+        """Return the queries that a question may mean, as the mode ``sparql`` makes them: by a
+        language model, if one is set, whose calls are then in no record."""
+        from tgraph.engine.written_query import plan_question
 
-        least = self.opened.settings.sparql_search.least_likelihood
-        return plan_query(question, self.opened.context(), least)
+        return plan_question(self.opened, question)
+
+    def ask_query(
+        self,
+        query: str,
+        *,
+        question: str = "",
+        after: str = "",
+        filters: Filters = NO_FILTERS,
+        as_of: str | int | datetime | date | None = None,
+    ) -> Answer:
+        """Return the computed answer of a query in SPARQL that a person wrote, as a session of its
+        own, with the witnesses, sentences and record of the mode ``sparql``.
+
+        ``after`` names the session whose query it was made from: the new query derives from that
+        one, and answers the same question unless ``question`` gives another. Raises
+        ``QueryError``, with a remedy, for a query that computed answers don't allow."""
+        from tgraph.engine.ask.streams import result_of
+
+        return result_of(
+            self.stream_query(query, question=question, after=after, filters=filters, as_of=as_of)
+        )
+
+    def stream_query(
+        self,
+        query: str,
+        *,
+        question: str = "",
+        after: str = "",
+        filters: Filters = NO_FILTERS,
+        as_of: str | int | datetime | date | None = None,
+    ) -> AnswerStream:
+        """Messages as they happen, of ``ask_query``; the generator returns the ``Answer``."""
+        from tgraph.engine.ask.conversation import stream_answer, write_point
+        from tgraph.engine.written_query import request_query
+
+        request = request_query(self.opened, query, question, after, filters, write_point(as_of))
+        return stream_answer(self.opened, request)
 
     def sparql(self, query: str, **bounds: Any) -> QuerySolutions | QueryBoolean | list[Triple]:
         """Return the result of a read-only query over the union of all graphs.

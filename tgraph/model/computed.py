@@ -97,11 +97,13 @@ class UnchosenQuery:
 class ComputedResult:
     """A question's query with its result; without both where no query was likely enough.
 
+    ``written`` is the query as a person writes it, ``sparql`` as it was evaluated.
     ``compared``, ``searched`` and ``contradicts`` are the witnesses that no row rests on: lesser
     values, what a negation or an empty result looked through, and values of which a row has more
     than one."""
 
     sparql: str
+    written: str
     algebra: str
     likelihood: float
     reasons: str

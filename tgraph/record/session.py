@@ -215,6 +215,7 @@ class SessionRecord(BundleRecord):
         subject = self.entity(
             self.part("query"),
             "ComputedQuery",
+            (v.tg("writtenQuery"), plan.text or None),
             (v.tg("sparql"), computed.sparql if computed else None),
             (v.tg("algebra"), write_algebra(computed.query) if computed else None),
             (v.tg("columns"), write_columns(computed.query) if computed else None),

@@ -292,6 +292,7 @@ _VALUES: Mapping[str, Callable[[Blocks], Any]] = {
     "extract_claims_more": lambda data: {"claims": []},
     "extract_concepts": lambda data: {"concepts": _extract_concepts(data.get("QUESTION", ""))},
     "decompose_question": lambda data: {"steps": []},
+    "write_query": lambda data: {"action": "no_data", "reason": "nothing fits"},
     "answer_step": scripted_steps.step_answer,
     "choose_mode": lambda data: {"form": "one", "reason": "it is short"},
     "extract_keywords": lambda data: _extract_keywords(data.get("QUESTION", "")),

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Protocol
 
 from pyoxigraph import NamedNode
 
@@ -35,6 +36,7 @@ from tgraph.model import (
     WitnessRole,
     build_rows,
 )
+from tgraph.models.base import CallSink
 from tgraph.record.session import SessionRecord
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.candidates import (
@@ -49,6 +51,7 @@ from tgraph.retrieve.reasons import explain, explain_selection
 from tgraph.version import __version__
 
 GRAMMAR = Agent("method", "query-grammar", __version__)
+READER = Agent("method", "query-reader", __version__)
 
 _SCORES: dict[WitnessRole, float] = {
     "rests": 1.0,
@@ -58,21 +61,61 @@ _SCORES: dict[WitnessRole, float] = {
 }
 
 
+class QueryMaker(Protocol):
+    """Makes the query of a question."""
+
+    @property
+    def agent(self) -> Agent: ...
+
+    def plan(self, question: Question, context: Context, sink: CallSink) -> QueryPlan:
+        """Return the queries that the question may mean, the chosen one first."""
+
+
+@dataclass(frozen=True, slots=True)
+class GrammarMaker:
+    """Makes queries by the grammar over the links of a question; ``made`` is the plan of the
+    question, where it was made for the choice of the mode."""
+
+    least: float
+    made: QueryPlan | None = None
+    agent: Agent = GRAMMAR
+
+    def plan(self, question: Question, context: Context, sink: CallSink) -> QueryPlan:
+        """As ``QueryMaker.plan``."""
+        if self.made is not None:
+            return replace(self.made, least=self.least)
+        return plan_query(question.text, context, self.least)
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenMaker:
+    """Gives the query that a person wrote for the question."""
+
+    agent: Agent = READER
+
+    def plan(self, question: Question, context: Context, sink: CallSink) -> QueryPlan:
+        """As ``QueryMaker.plan``. Raises ``QueryError`` for a text that can't be asked."""
+        return plan_written(question.sparql, context, WRITTEN_REASON)
+
+
+WRITTEN_REASON = "a person wrote the query"
+
+
 @dataclass(frozen=True, slots=True)
 class Computing:
-    """A method that answers by a query; nothing is retrieved where no query is likely enough.
-
-    ``plan`` is that of the question, where it was made for the choice of the mode."""
+    """A method that answers by a query; nothing is retrieved where no query is likely enough."""
 
     mode: str
     settings: SparqlSearchSettings
     synthesiser: ComputedSynthesiser
-    plan: QueryPlan | None = None
+    maker: QueryMaker
 
     def gather(self, question: Question, context: Context, record: SessionRecord) -> Gathering:
         """As ``Method.gather``."""
-        with record.step("QueryMaking", GRAMMAR) as step:
-            computation = compute_question(question, context, self.settings, self.plan)
+        maker = WrittenMaker() if question.sparql else self.maker
+        with record.step("QueryMaking", maker.agent) as step:
+            plan = maker.plan(question, context, record.call)
+            computation = compute_plan(plan, context, evaluation_bounds(self.settings))
             made = record.computed_query(step, computation, question.revises)
         with record.step("QueryEvaluating", GRAMMAR, [made]):
             retrieval = retrieve_witnesses(computation, context, self.settings.most_witnesses)
@@ -90,21 +133,16 @@ def evaluation_bounds(settings: SparqlSearchSettings) -> EvaluationBounds:
     return EvaluationBounds(settings.most_rows, settings.seconds)
 
 
-def compute_question(
-    question: Question,
-    context: Context,
-    settings: SparqlSearchSettings,
-    plan: QueryPlan | None = None,
+def compute_again(
+    question: str, written: str, context: Context, settings: SparqlSearchSettings
 ) -> Computation:
-    """Return the computation of a question within the bounds of the settings, by the ``plan`` of
-    the question where there is one, and by the query that a person wrote."""
-    least = settings.least_likelihood
-    if question.sparql:
-        plan = plan_written(question.sparql, context)
-    elif plan is None:
-        plan = plan_query(question.text, context, least)
-    else:
-        plan = replace(plan, least=least)
+    """Return the computation of a question, or of the query that was written for it, within the
+    bounds of the settings."""
+    plan = (
+        plan_written(written, context, WRITTEN_REASON)
+        if written
+        else plan_query(question, context, settings.least_likelihood)
+    )
     return compute_plan(plan, context, evaluation_bounds(settings))
 
 
@@ -151,8 +189,13 @@ def select_witnesses(
     if chosen is None:
         best = computation.plan.ranked[0] if computation.plan.ranked else None
         unlinked = best.unaccounted if best else ()
-        judgement = Judgement(best.likelihood if best else 0.0)
-        return ComputedSelection(selected, judgement=judgement, unlinked=unlinked, result=result)
+        return ComputedSelection(
+            selected,
+            judgement=Judgement(best.likelihood if best else 0.0),
+            unlinked=unlinked,
+            remark=computation.plan.remark,
+            result=result,
+        )
     judgement = Judgement(chosen.likelihood)
     return ComputedSelection(
         selected,
@@ -217,6 +260,7 @@ def build_result(
     labels = labels_of(context.graph, [t for t in named if isinstance(t, NamedNode)])
     return ComputedResult(
         sparql=computed.sparql if computed else "",
+        written=plan.text,
         algebra=write_algebra(computed.query) if computed else "",
         likelihood=chosen.likelihood if chosen else 0.0,
         reasons="; ".join(chosen.candidate.reasons) if chosen else "",

@@ -238,8 +238,18 @@ def prepare_question(opened: OpenCollection, request: QuestionRequest) -> Prepar
         revises=request.revises,
     )
     knowledge = AskedKnowledge.resolve(opened, request)
+    if request.sparql:
+        _check_query(request.sparql, knowledge.context())
     method = _choose_method(opened, question, request.mode, knowledge)
     return PreparedQuestion(request, question, knowledge, method)
+
+
+def _check_query(sparql: str, context: Context) -> None:
+    """Raise ``QueryError`` for a written query that can't be asked, before a session begins."""
+    from tgraph.compute.computation import catalogue_of
+    from tgraph.compute.query_reader import read_query
+
+    read_query(sparql, catalogue_of(context))
 
 
 def stream_answer(opened: OpenCollection, request: QuestionRequest) -> AnswerStream:

@@ -172,9 +172,11 @@ def _broad_synthesiser(parts: Components) -> Synthesiser:
 
 def _computed(mode: Mode, parts: Components) -> Method:
     from tgraph.answer.computed import ComputedSynthesiser
-    from tgraph.engine.ask.computing import Computing
+    from tgraph.engine.ask.computing import Computing, GrammarMaker
 
-    return Computing(mode.name, parts.settings.sparql_search, ComputedSynthesiser())
+    search = parts.settings.sparql_search
+    maker = parts.query_writer or GrammarMaker(search.least_likelihood)
+    return Computing(mode.name, search, ComputedSynthesiser(), maker)
 
 
 _PIPELINES: Mapping[Pipeline, Callable[[Mode, Components], Method]] = {
@@ -303,7 +305,7 @@ def choose_computed(question: Question, parts: Components, context: Context) -> 
         return None
     from tgraph.answer.mode_choice import ModeReason
     from tgraph.compute.computation import plan_query
-    from tgraph.engine.ask.computing import GRAMMAR, Computing
+    from tgraph.engine.ask.computing import GRAMMAR, Computing, GrammarMaker
 
     plan = plan_query(question.text, context, SURELY_COMPUTED)
     if plan.chosen is None or not plan.chosen.candidate.is_computing:
@@ -311,8 +313,8 @@ def choose_computed(question: Question, parts: Components, context: Context) -> 
     why = explain("form-computed", likelihood=plan.chosen.likelihood)
     about = ModeReason("listed", why)
     method = method_of(parts.settings.auto.computed, parts)
-    if isinstance(method, Computing):
-        method = replace(method, plan=plan)
+    if isinstance(method, Computing):  # the grammar, which chose it, is sure of its query
+        method = replace(method, maker=GrammarMaker(method.settings.least_likelihood, plan))
     return Chosen(method, about, GRAMMAR)
 
 

@@ -10,8 +10,8 @@ from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.compute.evaluation import read_result, write_bindings
-from tgraph.engine.ask.computing import compute_question, evaluation_bounds, name_result
-from tgraph.engine.ask.parameters import asked_of
+from tgraph.engine.ask.computing import compute_again, evaluation_bounds, name_result
+from tgraph.engine.ask.parameters import QUERY
 from tgraph.explain.assess.verification import CitedPlace, JudgedSentence, SentenceVerdict
 from tgraph.explain.trace.bundle_reader import BundleReader
 from tgraph.explain.trace.values import Trace, TraceSentence
@@ -72,10 +72,16 @@ class Recomputation:
         is_same = result == reader.read_text(subject, "result")
         return "" if is_same else "the query, run again, gives another result"
 
+    @property
+    def _is_written(self) -> bool:
+        """Whether a person or a model wrote the query, and no grammar made it."""
+        return QUERY in self.trace.parameters or any(call.prompt for call in self.trace.calls)
+
     def _sentences(self) -> list[str]:
         settings = self.context.settings.sparql_search
-        question = asked_of(self.trace.question, self.trace.parameters)
-        computation = compute_question(question, self.context, settings)
+        computed = self.trace.computed
+        written = computed.written if computed and self._is_written else ""
+        computation = compute_again(self.trace.question, written, self.context, settings)
         return [sentence.text for sentence in name_result(computation, self.context)]
 
 

@@ -42,6 +42,7 @@ def read_computed(
     witnesses = tuple(_read_witnesses(selected))
     return ComputedResult(
         sparql=said.read_text(query, "sparql"),
+        written=said.read_text(query, "writtenQuery"),
         algebra=said.read_text(query, "algebra"),
         likelihood=said.real(query, "confidence"),
         reasons=said.read_text(query, "reasoning"),

@@ -132,7 +132,7 @@ async def ask_again(visit: Visit) -> Response:
     sparql = (await visit.form()).require_field("sparql", "The query")
     if len(sparql) > LONGEST:
         raise UsageError(f"The query has more than {LONGEST:,} characters.")
-    answer = await visit.graph(lambda graph: graph.ask_again(name, sparql), "ask")
+    answer = await visit.graph(lambda graph: graph.ask_query(sparql, after=name), "ask")
     return redirect_to(visit.links.session(answer.session) + "#computed")
 
 
