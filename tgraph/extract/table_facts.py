@@ -68,10 +68,11 @@ def _read_data(
     keys: Counter[str] = Counter()
     for at, (key_span, (start, end)) in enumerate(block.pairs):
         key, text = block.text[slice(*key_span)], block.text[start:end].strip()
-        if row.label == (at,) or not key or is_missing(text):
-            continue
         cell = row.cells[at] if row.cells else None
-        is_part = at in row.label
+        is_moment = cell is not None and cell.kind in _MOMENTS
+        if (row.label == (at,) and not is_moment) or not key or is_missing(text):
+            continue
+        is_part = at in row.label and not is_moment
         obj = Literal(text) if is_part else _read_object(key, (start, end), cell, block, reading)
         place = CellPlace(row.number + 1, cell.column + 1, _unit_of(cell)) if cell else None
         keys[key] += 1
@@ -94,7 +95,7 @@ def _find_subject(
             return None
         name = f"{row_class} {name}"
     key = block.text[slice(*block.pairs[row.label[0]][0])]
-    has_parts = len(row.label) > 1 and kinds.isdisjoint(("identifier",))
+    has_parts = len(row.label) > 1 and kinds.isdisjoint(("identifier", *_MOMENTS))
     kind = "person" if has_parts else _kind_of_class(row_class)
     subject = reading.names.find_or_create(name, kind or _cell_kind(key, name) or UNKNOWN)
     if row_class and row_class != subject.type:
