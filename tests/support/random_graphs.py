@@ -11,6 +11,7 @@ from tgraph import vocabulary as v
 from tgraph.compute.algebra import (
     Aggregate,
     Compares,
+    Commonest,
     Contains,
     Count,
     Differs,
@@ -82,12 +83,39 @@ _rows = st.builds(
     st.lists(_conditions, max_size=2).map(tuple),
     st.just(()),
 )
+_stepped = st.builds(
+    Rows,
+    st.just(LISTED),
+    st.lists(_conditions, max_size=2).map(tuple),
+    st.just(()),
+    st.sampled_from((-1, 1)),
+)
+_listed = st.builds(Rows, st.just(LISTED), st.lists(_conditions, max_size=2).map(tuple))
+_weighed = st.sampled_from((_to_weight, Path((WEIGHT,), reads_number=True)))
 
 queries: st.SearchStrategy[Query] = st.one_of(
     st.builds(ListRows, _rows, st.sampled_from((None, _to_maker, _to_place))),
     st.builds(Count, _rows, st.sampled_from((None, _to_maker))),
     st.builds(Aggregate, _rows, st.sampled_from(("sum", "average")), st.just(_to_weight)),
-    st.builds(Extreme, _rows, st.just(_to_weight), st.booleans(), st.integers(1, 2)),
+    st.builds(
+        Extreme,
+        _rows,
+        _weighed,
+        st.booleans(),
+        st.integers(1, 2),
+        st.sampled_from((None, _to_maker)),
+    ),
+    st.builds(
+        Extreme,
+        _listed,
+        st.none(),
+        st.booleans(),
+        st.integers(1, 2),
+        st.sampled_from((None, _to_maker)),
+    ),
+    st.builds(ListRows, _stepped, st.sampled_from((None, _to_maker, _to_place))),
+    st.builds(Count, _stepped),
+    st.builds(Commonest, _rows, st.just(_to_maker)),
     st.builds(GroupRows, _rows, st.just(_to_maker)),
     st.builds(GroupRows, _rows, st.just(_to_maker), st.just("sum"), st.just(_to_weight)),
     st.builds(Exists, _rows),

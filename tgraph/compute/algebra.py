@@ -25,9 +25,12 @@ Total = Choice["sum", "average"]
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """A property path: one to three properties that lead from a member of a class to a value."""
+    """A property path: one to three properties that lead from a member of a class to a value.
+
+    ``reads_number`` takes the first number of a text for the value: 1998 of "1998–99"."""
 
     properties: tuple[KnownProperty, ...]
+    reads_number: bool = False
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.properties) <= LONGEST_PATH:
@@ -39,7 +42,7 @@ class Path:
 
     @property
     def kind(self) -> ValueKind:
-        return self.last.kind
+        return "number" if self.reads_number else self.last.kind
 
     @property
     def unit(self) -> str:
@@ -91,11 +94,14 @@ Condition = Equals | Differs | Compares | Contains
 @dataclass(frozen=True, slots=True)
 class Rows:
     """The members of a class that meet all conditions; ``only`` are the members meant, where the
-    question names them. Without a class, whatever has the properties is a member."""
+    question names them. Without a class, whatever has the properties is a member. With ``step`` the
+    members that stand so many places after one that meets them in the order of the table, before
+    it where ``step`` is negative."""
 
     known_class: KnownClass | None
     conditions: tuple[Condition, ...] = ()
     only: tuple[NamedNode, ...] = ()
+    step: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +134,14 @@ class Aggregate:
 @dataclass(frozen=True, slots=True)
 class Extreme:
     """The members with the greatest, or least, value; equals share a place. ``places`` counts
-    how many places are asked."""
+    how many places are asked. Without a path the members that the table lists last, or first. With
+    ``shown`` the members that have a value at the end of that path, with it."""
 
     rows: Rows
-    path: Path
+    path: Path | None
     is_most: bool
     places: int = 1
+    shown: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +152,14 @@ class GroupRows:
     by: Path
     total: Total | None = None
     path: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Commonest:
+    """The values at the end of ``by`` that the most members have."""
+
+    rows: Rows
+    by: Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +188,17 @@ class Exists:
     rows: Rows
 
 
-Query = ListRows | Count | Aggregate | Extreme | GroupRows | Difference | CompareTwo | Exists
+Query = (
+    ListRows
+    | Count
+    | Aggregate
+    | Extreme
+    | GroupRows
+    | Commonest
+    | Difference
+    | CompareTwo
+    | Exists
+)
 
 
 def totalled_path(query: Query) -> Path | None:
@@ -197,8 +223,10 @@ def measured_path(query: Query) -> Path | None:
 def paths_in(query: Query) -> Iterator[Path]:
     """Yield the paths of a query, those of conditions first."""
     yield from (condition.path for condition in query.rows.conditions)
-    if isinstance(query, GroupRows):
+    if isinstance(query, GroupRows | Commonest):
         yield query.by
+    if isinstance(query, Extreme) and query.shown:
+        yield query.shown
     if path := measured_path(query):
         yield path
 

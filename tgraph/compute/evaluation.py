@@ -11,11 +11,12 @@ from decimal import Decimal, InvalidOperation
 
 from pyoxigraph import Literal, NamedNode, QueryBoolean, Variable
 
-from tgraph.compute.algebra import ListRows, Query, totalled_path
+from tgraph.compute.algebra import Extreme, ListRows, Query, totalled_path
 from tgraph.compute.printing import (
     GROUP,
     MEASURED,
     ROW,
+    SHOWN,
     VALUE,
     Node,
     Pattern,
@@ -57,6 +58,7 @@ class Solution:
     statements: tuple[Statement, ...]
     value: Object | None = None
     group: Object | None = None
+    shown: Object | None = None
     excluding: tuple[Statement, ...] = ()
 
 
@@ -167,7 +169,8 @@ def _read_solutions(
 ) -> Iterator[Solution]:
     results = store.query(print_solutions(pattern, bounds.rows + 1))
     assert isinstance(results, Solutions)
-    value = VALUE if totalled_path(query) is None else MEASURED
+    is_measured = totalled_path(query) is not None or isinstance(query, Extreme)
+    value = MEASURED if is_measured else VALUE
     solutions = []
     for row in results:
         _check_time(deadline)
@@ -188,6 +191,7 @@ def _read_solutions(
                 statements,  # type: ignore[arg-type]
                 _object(terms.get(value.value)),
                 _object(terms.get(GROUP.value)),
+                _object(terms.get(SHOWN.value)),
             )
         )
     yield from sorted(

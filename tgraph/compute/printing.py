@@ -13,6 +13,7 @@ from tgraph import vocabulary as v
 from tgraph.compute.algebra import (
     Aggregate,
     Compares,
+    Commonest,
     CompareTwo,
     Condition,
     Contains,
@@ -29,11 +30,12 @@ from tgraph.compute.algebra import (
     Rows,
     Total,
 )
-from tgraph.index.catalogue import KnownClass, ValueKind
+from tgraph.index.catalogue import KnownClass
 
 Node = NamedNode | Literal | Variable
 
 ROW, VALUE, GROUP = Variable("row"), Variable("value"), Variable("group")
+SHOWN, ANCHOR = Variable("shown"), Variable("anchor")
 
 _TOTALS: dict[Total, str] = {"sum": "SUM", "average": "AVG"}
 
@@ -79,10 +81,15 @@ def print_query(query: Query) -> str:
             )
         case Aggregate(total=total):
             return f"SELECT ({_TOTALS[total]}({VALUE}) AS ?total) WHERE {{\n{_single(pattern)}\n}}"
-        case Extreme(is_most=is_most):
+        case Extreme(is_most=is_most, shown=shown):
             order = f"DESC({VALUE})" if is_most else VALUE
-            return f"SELECT {ROW} {VALUE} WHERE {{\n{_single(pattern)}\n}}\nORDER BY {order} {ROW}"
-        case GroupRows(path=None):
+            kept = (SHOWN,) if shown else ()
+            columns = " ".join(map(str, (ROW, VALUE, *kept)))
+            return (
+                f"SELECT {columns} WHERE {{\n{_single(pattern, *kept)}\n}}"
+                f"\nORDER BY {order} {ROW} {' '.join(map(str, kept))}".rstrip()
+            )
+        case GroupRows(path=None) | Commonest():
             return (
                 f"SELECT {GROUP} (COUNT(DISTINCT {ROW}) AS ?count) WHERE {{\n{pattern}\n}}"
                 f"\nGROUP BY {GROUP}\nORDER BY DESC(?count) {GROUP}"
@@ -133,7 +140,13 @@ def pattern_of(query: Query, names: _Names | None = None) -> Pattern:
             pattern += _path_pattern(by, GROUP, names)
             if path is not None:
                 pattern += _measure(path, names)
-        case Aggregate(path=path) | Extreme(path=path):
+        case Commonest(by=by):
+            pattern += _path_pattern(by, GROUP, names)
+        case Extreme(path=path, shown=shown):
+            pattern += _measure(path, names) if path else _places_pattern(query.rows)
+            if shown is not None:
+                pattern += _path_pattern(shown, SHOWN, names)
+        case Aggregate(path=path):
             pattern += _measure(path, names)
         case Difference(path=path) | CompareTwo(path=path):
             pattern += _measure(path, names)
@@ -200,16 +213,38 @@ class _Names:
 def rows_pattern(rows: Rows, names: _Names) -> Pattern:
     """Return the pattern of the rows that meet all conditions."""
     pattern = Pattern()
+    start = ANCHOR if rows.step else ROW
     if rows.only:
-        pattern += Pattern(filters=(_one_of(ROW, rows.only),))
+        pattern += Pattern(filters=(_one_of(start, rows.only),))
     if rows.known_class is not None:
-        pattern += _class_pattern(rows.known_class, names)
+        known = rows.known_class
+        pattern += _steps_pattern(known, rows.step) if rows.step else _class_pattern(known)
     for condition in rows.conditions:
-        pattern += _condition_pattern(condition, names)
+        pattern += _condition_pattern(condition, names, start)
     return pattern
 
 
-def _class_pattern(known: KnownClass, names: _Names) -> Pattern:
+def _steps_pattern(known: KnownClass, step: int) -> Pattern:
+    """Return the pattern of the members that stand some places after others."""
+    pairs = [
+        f"({known.rows[at]} {known.rows[at + step]})"
+        for at in range(len(known.rows))
+        if 0 <= at + step < len(known.rows)
+    ]
+    return Pattern(filters=(f"VALUES ({ANCHOR} {ROW}) {{ {' '.join(pairs)} }}",))
+
+
+def _places_pattern(rows: Rows) -> Pattern:
+    """Return the pattern of the places at which a table lists its members."""
+    listed = rows.known_class.rows if rows.known_class else ()
+    pairs = [
+        f"({row} {Literal(str(place), datatype=v.xsd('integer'))})"
+        for place, row in enumerate(listed, 1)
+    ]
+    return Pattern(filters=(f"VALUES ({ROW} {MEASURED}) {{ {' '.join(pairs)} }}",))
+
+
+def _class_pattern(known: KnownClass) -> Pattern:
     """Return the pattern of a class: its type, where that is the whole class, or its members."""
     if known.kind == "type" or known.is_whole_type:
         return Pattern((TriplePattern(ROW, v.RDF_TYPE, NamedNode(known.type)),))
@@ -224,7 +259,7 @@ def _named(names: _Names) -> Pattern:
 def print_paths(known: KnownClass, values: Sequence[NamedNode | Literal], length: int) -> str:
     """Return the query for the paths of a length from members of a class to one of the values."""
     end, at = Variable("end"), ROW
-    class_pattern = _class_pattern(known, _Names())
+    class_pattern = _class_pattern(known)
     steps = []
     for number in range(1, length + 1):
         to = end if number == length else Variable(f"step{number}")
@@ -244,29 +279,29 @@ def _one_of(variable: Variable, terms: Sequence[NamedNode | Literal]) -> str:
     return f"VALUES {variable} {{ {' '.join(map(str, terms))} }}"
 
 
-def _condition_pattern(condition: Condition, names: _Names) -> Pattern:
+def _condition_pattern(condition: Condition, names: _Names, start: Variable = ROW) -> Pattern:
     match condition:
         case Equals(path=path, values=values):
             if len(values) == 1:
-                return _path_pattern(path, values[0], names)
+                return _path_pattern(path, values[0], names, start)
             end = names.new("value")
-            return Pattern(filters=(_one_of(end, values),)) + _path_pattern(path, end, names)
+            return Pattern(filters=(_one_of(end, values),)) + _path_pattern(path, end, names, start)
         case Differs(path=path, values=values):
             end, other = names.new("value"), names.new("other")
-            against = _path_pattern(path, other, names)
+            against = _path_pattern(path, other, names, start)
             inner = " ".join((_one_of(other, values), *map(str, against.triples)))
-            pattern = _path_pattern(path, end, names)
+            pattern = _path_pattern(path, end, names, start)
             return pattern + Pattern(filters=(f"FILTER NOT EXISTS {{ {inner} }}",))
         case Compares(path=path, order=order, bound=bound):
             end = names.new("value")
             number = str(Literal(format(bound, "f"), datatype=v.xsd("decimal")))
-            left = _comparable(end, path.kind)
-            return _path_pattern(path, end, names) + Pattern(
+            left = _comparable(end, path)
+            return _path_pattern(path, end, names, start) + Pattern(
                 filters=(f"FILTER({left} {order} {number})",)
             )
         case Contains(path=path, text=text):
             end = names.new("value")
-            pattern = _path_pattern(path, end, names)
+            pattern = _path_pattern(path, end, names, start)
             named: Node = end
             if path.kind == "entity":
                 named = names.new("name")
@@ -275,23 +310,36 @@ def _condition_pattern(condition: Condition, names: _Names) -> Pattern:
             return pattern + Pattern(filters=(f"FILTER(CONTAINS(LCASE(STR({named})), {sought}))",))
 
 
-def _comparable(value: Variable, kind: ValueKind) -> str:
+def _comparable(value: Variable, path: Path) -> str:
     """Return the expression by which a value is put in order."""
-    return f"YEAR({value})" if kind in ("year", "date") else str(value)
+    if path.reads_number:
+        return _number_in(value)
+    return f"YEAR({value})" if path.kind in ("year", "date") else str(value)
+
+
+def _number_in(value: Variable) -> str:
+    """Return the expression for the first number of a text, or of the name in an IRI; an error,
+    which leaves a row out, for a text without one."""
+    text = f'REPLACE(REPLACE(STR({value}), "^urn:[a-z]*:entity:", ""), "%2C", ",")'
+    number = f'REPLACE({text}, "^[^0-9]*([0-9][0-9,]*([.][0-9]+)?).*$", "$1", "s")'
+    return f'<{v.xsd("decimal").value}>(REPLACE({number}, ",", ""))'
 
 
 def _measure(path: Path, names: _Names) -> Pattern:
     """Return the pattern of the values that are computed with: only those of the path's kind."""
     end = names.new("value")
     pattern = _path_pattern(path, end, names)
-    measured = _comparable(end, path.kind) if path.kind == "year" else str(end)
+    measured = _comparable(end, path) if path.kind == "year" or path.reads_number else str(end)
+    filters = (f"BIND({measured} AS {MEASURED})",)
+    if path.reads_number:
+        return pattern + Pattern(filters=(*filters, f"FILTER(BOUND({MEASURED}))"))
     is_number = (f"FILTER(isNumeric({end}))",) if path.kind == "number" else ()
-    return pattern + Pattern(filters=(*is_number, f"BIND({measured} AS {MEASURED})"))
+    return pattern + Pattern(filters=(*is_number, *filters))
 
 
-def _path_pattern(path: Path, end: Node, names: _Names) -> Pattern:
+def _path_pattern(path: Path, end: Node, names: _Names, start: Variable = ROW) -> Pattern:
     triples: list[TriplePattern] = []
-    at = ROW
+    at = start
     for known in path.properties[:-1]:
         step = names.new("step")
         triples.append(TriplePattern(at, known.iri, step))

@@ -14,7 +14,7 @@ from typing import Literal as Choice
 from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
-from tgraph.compute.algebra import Extreme
+from tgraph.compute.algebra import Commonest, Extreme
 from tgraph.compute.evaluation import Computed, Solution, compared_value
 from tgraph.index.graph_source import Statement
 from tgraph.model import Object
@@ -52,6 +52,20 @@ def winners(computed: Computed) -> list[Solution]:
     return [solution for solution in ordered if _order_of(solution) in best]
 
 
+def decisive_solutions(computed: Computed) -> list[Solution]:
+    """Return the solutions that are the result: of an extreme the best, of a commonest value those
+    that have it."""
+    if isinstance(computed.query, Extreme):
+        return winners(computed)
+    if not isinstance(computed.query, Commonest):
+        return list(computed.solutions)
+    rows: defaultdict[Object | None, set[NamedNode]] = defaultdict(set)
+    for solution in computed.solutions:
+        rows[solution.group].add(solution.row)
+    most = max(map(len, rows.values()), default=0)
+    return [s for s in computed.solutions if len(rows[s.group]) == most]
+
+
 def _order_of(solution: Solution) -> tuple[int, object]:
     value = compared_value(_value(solution))
     return (0, value) if not isinstance(value, str) else (1, value)
@@ -64,8 +78,7 @@ def _value(solution: Solution) -> Object:
 
 def find_witnesses(computed: Computed) -> tuple[Witness, ...]:
     """Return the witnesses of a result, those that it rests on first; a statement counts once."""
-    query = computed.query
-    resting = winners(computed) if isinstance(query, Extreme) else computed.solutions
+    resting = decisive_solutions(computed)
     kept = {id(solution) for solution in resting}
     others = [s for s in computed.solutions if id(s) not in kept]
     roles: dict[Statement, Witness] = {}
@@ -107,10 +120,11 @@ def _changes_result(computed: Computed, added: Sequence[Solution]) -> bool:
     """Return whether adding a row's solutions changes the result; the result of an extreme changes
     only if the row wins a place or has contradicting values."""
     query = computed.query
-    if not isinstance(query, Extreme):
+    if not isinstance(query, Extreme | Commonest):
         return True
-    values = {compared_value(_value(solution)) for solution in added}
-    if len(values) > 1:
-        return True
+    if isinstance(query, Extreme):
+        values = {compared_value(_value(solution)) for solution in added}
+        if len(values) > 1:
+            return True
     extended = replace(computed, solutions=(*computed.solutions, *added))
-    return any(solution in added for solution in winners(extended))
+    return any(solution in added for solution in decisive_solutions(extended))
