@@ -1,23 +1,40 @@
 """Questions over tables, and the rule by which an answer to one is right.
 
 WikiTableQuestions (Pasupat and Liang 2015, CC BY-SA 4.0) is read from a clone of its repository:
-``data/*.tsv`` has the questions with their table and values, ``csv`` the tables. A value is right by
-the rule of the set's evaluator: texts are compared without accents, citations, details in brackets
-and letter case, numbers by amount, dates by year, month and day, and an answer is right that has as
-many values as are asked, each of them among its own."""
+``data/*.tsv`` has the questions with their table and values, ``csv`` the tables, and
+``tagged/data/*.tagged`` the amounts of the values. A value is right by the rule of the set's
+evaluator: texts are compared without accents, citations, details in brackets and letter case,
+numbers by amount, dates by year, month and day, and an answer is right that has as many values as
+are asked, each of them among its own."""
 
 from __future__ import annotations
 
 import csv
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
-from typing import Any
+
+from pyoxigraph import NamedNode
 
 import tgraph
+from tgraph.compute.algebra import (
+    Aggregate,
+    Commonest,
+    Count,
+    Difference,
+    Exists,
+    Extreme,
+    ListRows,
+    Query,
+)
+from tgraph.compute.evaluation import Bindings, compared_value
 from tgraph.engine.graph import KnowledgeGraph
+from tgraph.model import Object
+from tgraph.retrieve.base import Context
+from tgraph.retrieve.labels import labels_of
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder
 
@@ -39,6 +56,8 @@ class TableQuestion:
     text: str
     table: str
     values: tuple[str, ...]
+    amounts: tuple[str, ...] = ()
+    """The values as numbers and dates, where the set has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +72,19 @@ def read_questions(folder: Path, name: str) -> list[TableQuestion]:
     """Return the questions of a file of WikiTableQuestions."""
     with (folder / "data" / f"{name}.tsv").open(encoding="utf-8", newline="\n") as file:
         rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    tagged = folder / "tagged" / "data" / f"{name}.tagged"
+    amounts: dict[str, tuple[str, ...]] = {}
+    if tagged.exists():
+        with tagged.open(encoding="utf-8", newline="\n") as file:
+            for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
+                amounts[row["id"]] = tuple(map(_unescape, row["targetCanon"].split("|")))
     return [
         TableQuestion(
             row["id"],
             _unescape(row["utterance"]),
             row["context"],
             tuple(map(_unescape, row["targetValue"].split("|"))),
+            amounts.get(row["id"], ()),
         )
         for row in rows
     ]
@@ -92,9 +118,14 @@ def open_indexed(root: Path, *, create: bool = False) -> KnowledgeGraph:
 # --- the rule ---------------------------------------------------------------------------------
 
 
-def is_right(gold: Sequence[str], values: Iterable[str]) -> bool:
-    """Return whether values answer a question whose values are ``gold``."""
-    asked, given = ({_value(text) for text in texts} for texts in (gold, values))
+def is_right(question: TableQuestion, values: Iterable[str]) -> bool:
+    """Return whether values answer a question."""
+    amounts = question.amounts or question.values
+    asked = {
+        AnswerValue(normalise_text(text), _amount(amount))
+        for text, amount in zip(question.values, amounts, strict=True)
+    }
+    given = {_value(text) for text in values}
     return len(asked) == len(given) and all(
         any(_are_alike(one, other) for other in given) for one in asked
     )
@@ -141,5 +172,47 @@ def _are_alike(one: AnswerValue, other: AnswerValue) -> bool:
     return one.amount is not None and one.amount == other.amount
 
 
-def settings_of(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    return values
+# --- results ----------------------------------------------------------------------------------
+
+
+def values_of(query: Query, bindings: Sequence[Bindings], context: Context) -> list[str]:
+    """Return the values that a result answers with: rows by name, values as they are written."""
+    match query:
+        case Count(distinct=None):
+            terms = [bindings[0]["count"]]
+        case Count():
+            terms = [bindings[0]["distinct"]]
+        case Aggregate():
+            terms = [bindings[0]["total"]] if "total" in bindings[0] else []
+        case Extreme():
+            terms = _winning_terms(query, bindings)
+        case Commonest():
+            counts = [number_of(row["count"]) for row in bindings]
+            most = max(counts, default=0)
+            terms = [r["group"] for r, n in zip(bindings, counts, strict=True) if n == most]
+        case ListRows(shown=None):
+            terms = [row["row"] for row in bindings]
+        case ListRows():
+            terms = [row["value"] for row in bindings]
+        case Difference():
+            numbers = [number_of(row["value"]) for row in bindings]
+            return [str(abs(numbers[0] - numbers[1]))] if len(numbers) == 2 else []
+        case Exists():
+            return ["yes" if bindings[0]["is"].value == "true" else "no"]
+        case _:
+            return []
+    labels = labels_of(context.graph, [term for term in terms if isinstance(term, NamedNode)])
+    return [labels[t] if isinstance(t, NamedNode) else t.value for t in dict.fromkeys(terms)]
+
+
+def _winning_terms(query: Extreme, bindings: Sequence[Bindings]) -> list[Object]:
+    values = [compared_value(row["value"]) for row in bindings]
+    best = list(dict.fromkeys(values))[: query.places]
+    name = "shown" if query.shown else "row"
+    return [row[name] for row, value in zip(bindings, values, strict=True) if value in best]
+
+
+def number_of(term: Object) -> Decimal:
+    """Return the number that a term is, 0 for a text."""
+    value = compared_value(term)
+    return value if isinstance(value, Decimal) else Decimal(0)

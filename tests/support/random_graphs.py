@@ -10,8 +10,8 @@ from pyoxigraph import Literal, NamedNode, Triple
 from tgraph import vocabulary as v
 from tgraph.compute.algebra import (
     Aggregate,
-    Compares,
     Commonest,
+    Compares,
     Contains,
     Count,
     Differs,

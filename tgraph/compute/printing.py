@@ -12,8 +12,8 @@ from pyoxigraph import Literal, NamedNode, Variable
 from tgraph import vocabulary as v
 from tgraph.compute.algebra import (
     Aggregate,
-    Compares,
     Commonest,
+    Compares,
     CompareTwo,
     Condition,
     Contains,
