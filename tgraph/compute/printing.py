@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from itertools import count
 
 from pyoxigraph import Literal, NamedNode, Variable
@@ -12,7 +13,9 @@ from pyoxigraph import Literal, NamedNode, Variable
 from tgraph import vocabulary as v
 from tgraph.compute.algebra import (
     Aggregate,
+    CompareGroups,
     Compares,
+    ComparesTo,
     CompareTwo,
     Condition,
     Contains,
@@ -23,11 +26,15 @@ from tgraph.compute.algebra import (
     Exists,
     Extreme,
     GroupRows,
+    Lacks,
     ListRows,
+    OneOf,
     Path,
     Query,
     Rows,
+    Share,
     Total,
+    Within,
 )
 from tgraph.index.catalogue import KnownClass, ValueKind
 
@@ -35,14 +42,14 @@ Node = NamedNode | Literal | Variable
 
 ROW, VALUE, GROUP = Variable("row"), Variable("value"), Variable("group")
 
-_TOTALS: dict[Total, str] = {"sum": "SUM", "average": "AVG"}
+_TOTALS: dict[Total, str] = {"sum": "SUM", "average": "AVG", "minimum": "MIN", "maximum": "MAX"}
 
 
 @dataclass(frozen=True, slots=True)
 class TriplePattern:
     """A pattern of a triple, which a solution makes a statement of."""
 
-    subject: NamedNode | Variable
+    subject: Node
     predicate: NamedNode
     object: Node
 
@@ -70,36 +77,87 @@ def print_query(query: Query) -> str:
     match query:
         case Exists():
             return f"ASK {{\n{pattern}\n}}"
-        case Count(distinct=None):
-            return f"SELECT (COUNT(DISTINCT {ROW}) AS ?count) WHERE {{\n{pattern}\n}}"
-        case Count():
-            return (
-                f"SELECT (COUNT(DISTINCT {ROW}) AS ?count) (COUNT(DISTINCT {VALUE}) AS ?distinct)"
-                f" WHERE {{\n{pattern}\n}}"
-            )
+        case Count(distinct=path):
+            distinct = f" (COUNT(DISTINCT {VALUE}) AS ?distinct)" if path else ""
+            count = f"SELECT (COUNT(DISTINCT {ROW}) AS ?count){distinct}"
+            return f"{count} WHERE {{\n{pattern}\n}}"
         case Aggregate(total=total):
             return f"SELECT ({_TOTALS[total]}({VALUE}) AS ?total) WHERE {{\n{_single(pattern)}\n}}"
         case Extreme(is_most=is_most):
             order = f"DESC({VALUE})" if is_most else VALUE
             return f"SELECT {ROW} {VALUE} WHERE {{\n{_single(pattern)}\n}}\nORDER BY {order} {ROW}"
-        case GroupRows(path=None):
-            return (
-                f"SELECT {GROUP} (COUNT(DISTINCT {ROW}) AS ?count) WHERE {{\n{pattern}\n}}"
-                f"\nGROUP BY {GROUP}\nORDER BY DESC(?count) {GROUP}"
-            )
-        case GroupRows(total=total):
-            assert total is not None
-            return (
-                f"SELECT {GROUP} ({_TOTALS[total]}({VALUE}) AS ?total)"
-                f" WHERE {{\n{_single(pattern, GROUP)}\n}}\nGROUP BY {GROUP}"
-                f"\nORDER BY DESC(?total) {GROUP}"
-            )
+        case GroupRows(place=place):
+            key = _group_key(query)
+            order = str(key) if place == "least" else f"DESC({key})"
+            return f"{_print_groups(query, pattern)}\nORDER BY {order} {GROUP}"
+        case CompareGroups():
+            return f"{_print_groups(query, pattern)}\nORDER BY {GROUP}"
+        case Share():
+            return _print_share(query)
         case Difference() | CompareTwo():
             return f"SELECT {ROW} {VALUE} WHERE {{\n{_single(pattern)}\n}}"
         case ListRows(limit=limit, shown=shown):
             columns = f"{ROW} {VALUE}" if shown else ROW
             end = f"\nLIMIT {limit}" if limit is not None else ""
             return f"SELECT DISTINCT {columns} WHERE {{\n{pattern}\n}}\nORDER BY {columns}{end}"
+
+
+def _print_share(query: Share) -> str:
+    counted, whole = print_query(Count(query.rows)), pattern_of(whole_of(query))
+    return (
+        f"SELECT ?count ?whole WHERE {{\n{_subquery(counted)}\n"
+        f"  {{ SELECT (COUNT(DISTINCT {ROW}) AS ?whole) WHERE {{\n{whole}\n}} }}\n}}"
+    )
+
+
+def whole_of(share: Share) -> ListRows:
+    """Return the query for all members of the class that a share is of."""
+    return ListRows(replace(share.rows, conditions=()))
+
+
+def _group_key(query: GroupRows | CompareGroups) -> Variable:
+    """Return the variable of what is counted or added up of a group."""
+    return Variable("total" if isinstance(query, GroupRows) and query.path else "count")
+
+
+def _print_groups(query: GroupRows | CompareGroups, pattern: Pattern) -> str:
+    body, total = str(pattern), f"COUNT(DISTINCT {ROW})"
+    if isinstance(query, GroupRows) and query.path is not None:
+        assert query.total is not None
+        body, total = _single(pattern, GROUP), f"{_TOTALS[query.total]}({VALUE})"
+    key = _group_key(query)
+    return f"SELECT {GROUP} ({total} AS {key}) WHERE {{\n{body}\n}}\nGROUP BY {GROUP}"
+
+
+def _subquery(query: str) -> str:
+    return f"  {{ {query.replace(chr(10), chr(10) + '  ')} }}"
+
+
+def _print_result(query: ListRows | Extreme | GroupRows, end: Variable, names: _Names) -> str:
+    """Return the subquery for the result of a query, as values of a variable: its members, or
+    those in the first place, or such groups."""
+    pattern = pattern_of(query, names)
+    columns = str(ROW) if end == ROW else f"({ROW} AS {end})"
+    if isinstance(query, ListRows):
+        return _subquery(f"SELECT DISTINCT {columns} WHERE {{\n{pattern}\n}}")
+    if isinstance(query, Extreme):
+        return _subquery(f"SELECT DISTINCT {columns} WHERE {{\n{_print_first(query, pattern)}\n}}")
+    groups, key = _subquery(_print_groups(query, pattern)), _group_key(query)
+    best = "MIN" if query.place == "least" else "MAX"
+    first = _subquery(f"SELECT ({best}({key}) AS ?best) WHERE {{\n{groups}\n}}")
+    return _subquery(
+        f"SELECT ({GROUP} AS {end}) WHERE {{\n{groups}\n{first}\n  FILTER({key} = ?best)\n}}"
+    )
+
+
+def _print_first(query: Extreme, pattern: Pattern) -> str:
+    single = _single(pattern)
+    best = _subquery(f"SELECT {_print_best(query)} WHERE {{\n{single}\n}}")
+    return f"{single}\n{best}\n  FILTER({VALUE} = ?best)"
+
+
+def _print_best(query: Extreme) -> str:
+    return f"({'MAX' if query.is_most else 'MIN'}({VALUE}) AS ?best)"
 
 
 def print_solutions(pattern: Pattern, limit: int) -> str:
@@ -127,12 +185,21 @@ def pattern_of(query: Query, names: _Names | None = None) -> Pattern:
     """Return the pattern whose solutions a query is computed from; ``names`` gives variables that
     nothing beside it has."""
     names = names or _Names()
+    pattern = _unnamed_pattern(query, names)
+    return pattern if pattern.triples else pattern + _named(names)
+
+
+def _unnamed_pattern(query: Query, names: _Names) -> Pattern:
+    """Return the pattern of a query, without a triple where nothing is asked of a listed row."""
     pattern = rows_pattern(query.rows, names)
     match query:
         case GroupRows(by=by, path=path):
             pattern += _path_pattern(by, GROUP, names)
             if path is not None:
                 pattern += _measure(path, names)
+        case CompareGroups(by=by, groups=groups):
+            pattern += Pattern(filters=(_one_of(GROUP, [v for group in groups for v in group]),))
+            pattern += _path_pattern(by, GROUP, names)
         case Aggregate(path=path) | Extreme(path=path):
             pattern += _measure(path, names)
         case Difference(path=path) | CompareTwo(path=path):
@@ -140,9 +207,9 @@ def pattern_of(query: Query, names: _Names | None = None) -> Pattern:
         case ListRows(shown=path) | Count(distinct=path):
             if path is not None:
                 pattern += _path_pattern(path, VALUE, names)
-        case Exists():
+        case Exists() | Share():
             pass
-    return pattern if pattern.triples else pattern + _named(names)
+    return pattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,12 +225,13 @@ def exclusions_of(query: Query) -> list[Exclusion]:
     """Return what each negation of a query excludes of the rows that meet its other conditions."""
     exclusions = []
     for condition in query.rows.conditions:
-        if isinstance(condition, Differs):
+        if isinstance(condition, Differs | Lacks):
             names = _Names()
             end = names.new("excluding")
             pattern = _path_pattern(condition.path, end, names)
-            pattern += Pattern(filters=(_one_of(end, condition.values),))
-            pattern += pattern_of(_without_negations(query), names)
+            if isinstance(condition, Differs):
+                pattern += Pattern(filters=(_one_of(end, condition.values),))
+            pattern += _included_pattern(query, names)
             exclusions.append(Exclusion(pattern, len(condition.path.properties)))
     return exclusions
 
@@ -179,11 +247,18 @@ def reopening_pattern(query: Query) -> Pattern:
             denied = ", ".join(map(str, condition.values))
             pattern += _path_pattern(condition.path, end, names)
             pattern += Pattern(filters=(f"FILTER({end} NOT IN ({denied}))",))
-    return pattern + pattern_of(_without_negations(query), names)
+    return pattern + _included_pattern(query, names)
+
+
+def _included_pattern(query: Query, names: _Names) -> Pattern:
+    """Return the pattern of the rows that a query would have if nothing excluded them."""
+    pattern = _unnamed_pattern(_without_negations(query), names)
+    has_triples = _unnamed_pattern(query, _Names()).triples
+    return pattern if has_triples else pattern + _named(names)
 
 
 def _without_negations(query: Query) -> Query:
-    kept = tuple(c for c in query.rows.conditions if not isinstance(c, Differs))
+    kept = tuple(c for c in query.rows.conditions if not isinstance(c, Differs | Lacks))
     return replace(query, rows=replace(query.rows, conditions=kept))
 
 
@@ -257,13 +332,16 @@ def _condition_pattern(condition: Condition, names: _Names) -> Pattern:
             inner = " ".join((_one_of(other, values), *map(str, against.triples)))
             pattern = _path_pattern(path, end, names)
             return pattern + Pattern(filters=(f"FILTER NOT EXISTS {{ {inner} }}",))
-        case Compares(path=path, order=order, bound=bound):
-            end = names.new("value")
-            number = str(Literal(format(bound, "f"), datatype=v.xsd("decimal")))
-            left = _comparable(end, path.kind)
-            return _path_pattern(path, end, names) + Pattern(
-                filters=(f"FILTER({left} {order} {number})",)
-            )
+        case Lacks(path=path):
+            against = _path_pattern(path, names.new("other"), names)
+            inner = " ".join(map(str, against.triples))
+            return Pattern(filters=(f"FILTER NOT EXISTS {{ {inner} }}",))
+        case OneOf(values=values):
+            return Pattern(filters=(_one_of(ROW, values),))
+        case Within() | ComparesTo():
+            return _referring_pattern(condition, names)
+        case Compares():
+            return _ordered_pattern(condition, names)
         case Contains(path=path, text=text):
             end = names.new("value")
             pattern = _path_pattern(path, end, names)
@@ -273,6 +351,35 @@ def _condition_pattern(condition: Condition, names: _Names) -> Pattern:
                 pattern += Pattern((TriplePattern(end, v.RDFS_LABEL, named),))
             sought = Literal(text.lower())
             return pattern + Pattern(filters=(f"FILTER(CONTAINS(LCASE(STR({named})), {sought}))",))
+
+
+def _referring_pattern(condition: Within | ComparesTo, names: _Names) -> Pattern:
+    match condition:
+        case Within(path=None, query=query):
+            return Pattern(filters=(_print_result(query, ROW, names),))
+        case Within(path=path, query=query):
+            assert path is not None
+            end = names.new("value")
+            pattern = Pattern(filters=(_print_result(query, end, names),))
+            return pattern + _path_pattern(path, end, names)
+        case ComparesTo(path=path, order=order, query=query):
+            end, bound_name = names.new("value"), names.new("bound")
+            single = _single(pattern_of(query))
+            best = _print_best(query).replace("?best", str(bound_name))
+            bound_query = _subquery(f"SELECT {best} WHERE {{\n{single}\n}}")
+            left = _comparable(end, path.kind) if path.kind == "year" else str(end)
+            order_filter = f"FILTER({left} {order} {bound_name})"
+            return _path_pattern(path, end, names) + Pattern(filters=(bound_query, order_filter))
+
+
+def _ordered_pattern(condition: Compares, names: _Names) -> Pattern:
+    path, order, bound = condition.path, condition.order, condition.bound
+    end = names.new("value")
+    left = str(end) if isinstance(bound, Literal) else _comparable(end, path.kind)
+    if isinstance(bound, Decimal):
+        bound = Literal(format(bound, "f"), datatype=v.xsd("decimal"))
+    pattern = _path_pattern(path, end, names)
+    return pattern + Pattern(filters=(f"FILTER({left} {order} {bound})",))
 
 
 def _comparable(value: Variable, kind: ValueKind) -> str:
@@ -291,10 +398,10 @@ def _measure(path: Path, names: _Names) -> Pattern:
 
 def _path_pattern(path: Path, end: Node, names: _Names) -> Pattern:
     triples: list[TriplePattern] = []
-    at = ROW
-    for known in path.properties[:-1]:
-        step = names.new("step")
-        triples.append(TriplePattern(at, known.iri, step))
-        at = step
-    triples.append(TriplePattern(at, path.last.iri, end))
+    at: Node = ROW
+    for number, known in enumerate(path.properties):
+        to = names.new("step") if number + 1 < len(path.properties) else end
+        ends = (to, at) if number in path.backward else (at, to)
+        triples.append(TriplePattern(ends[0], known.iri, ends[1]))
+        at = to
     return Pattern(tuple(triples))
