@@ -22,11 +22,11 @@ from pyoxigraph import NamedNode
 import tgraph
 from tgraph.compute.algebra import (
     Aggregate,
-    Commonest,
     Count,
     Difference,
     Exists,
     Extreme,
+    GroupRows,
     ListRows,
     Query,
 )
@@ -186,10 +186,11 @@ def values_of(query: Query, bindings: Sequence[Bindings], context: Context) -> l
             terms = [bindings[0]["total"]] if "total" in bindings[0] else []
         case Extreme():
             terms = _winning_terms(query, bindings)
-        case Commonest():
-            counts = [number_of(row["count"]) for row in bindings]
-            most = max(counts, default=0)
-            terms = [r["group"] for r, n in zip(bindings, counts, strict=True) if n == most]
+        case GroupRows(place=None):
+            return []
+        case GroupRows(path=path):
+            counts = [number_of(row["total" if path else "count"]) for row in bindings]
+            terms = [r["group"] for r, n in zip(bindings, counts, strict=True) if n == counts[0]]
         case ListRows(shown=None):
             terms = [row["row"] for row in bindings]
         case ListRows():

@@ -16,6 +16,7 @@ from tgraph.compute.algebra import (
     Differs,
     Equals,
     Extreme,
+    GroupRows,
     ListRows,
     Path,
     Query,
@@ -107,6 +108,8 @@ def form_of(query: Query) -> str:
         return "look_up" if path else "list"
     if isinstance(query, Count):
         return "count_values" if path else "count"
+    if isinstance(query, GroupRows):
+        return f"group_{query.place}" if query.place else "group"
     return name.lower()
 
 

@@ -14,7 +14,6 @@ from pyoxigraph import NamedNode
 
 from tgraph.compute.algebra import (
     Aggregate,
-    Commonest,
     Compares,
     Condition,
     Contains,
@@ -23,6 +22,7 @@ from tgraph.compute.algebra import (
     Differs,
     Equals,
     Extreme,
+    GroupRows,
     ListRows,
     Path,
     Query,
@@ -323,7 +323,7 @@ class TableForms:
         for own in self._columns.values():
             if own.distinct < own.statements:
                 part = self._column_part(own, "what is counted")
-                yield base + QueryPart(cue) + part, Commonest(rows, Path((own,)))
+                yield base + QueryPart(cue) + part, GroupRows(rows, Path((own,)), place="greatest")
 
     def _apart(self, base: QueryPart, rows: Rows) -> Iterator[tuple[QueryPart, Query]]:
         cue = self._links.cue("difference") or self._cue_words("more")
@@ -358,7 +358,7 @@ def _measurable(own: KnownProperty) -> Path | None:
     if own.kind not in ("text", "entity") or not own.values:
         return None
     with_number = sum(any(map(str.isdigit, value.label)) for value in own.values)
-    return Path((own,), True) if with_number >= _READABLE * len(own.values) else None
+    return Path((own,), reads_number=True) if with_number >= _READABLE * len(own.values) else None
 
 
 def _merge_equals(one: Sequence[Condition], other: Sequence[Condition]) -> Equals | None:

@@ -14,8 +14,14 @@ from typing import Literal as Choice
 from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
-from tgraph.compute.algebra import Commonest, Extreme
-from tgraph.compute.evaluation import Computed, Solution, compared_value
+from tgraph.compute.algebra import totalled_path
+from tgraph.compute.evaluation import Computed
+from tgraph.compute.results import (
+    Solution,
+    compared_value,
+    decisive_solutions,
+    overturning_statements,
+)
 from tgraph.index.graph_source import Statement
 from tgraph.model import Object
 
@@ -42,55 +48,32 @@ class Witness:
         return v.edge_iri(*self.statement)
 
 
-def winners(computed: Computed) -> list[Solution]:
-    """Return the solutions of an extreme that have its places, equals together, best first."""
-    query = computed.query
-    assert isinstance(query, Extreme)
-    ordered = sorted(computed.solutions, key=lambda s: _order_of(s), reverse=query.is_most)
-    values = list(dict.fromkeys(_order_of(solution) for solution in ordered))
-    best = set(values[: query.places])
-    return [solution for solution in ordered if _order_of(solution) in best]
-
-
-def decisive_solutions(computed: Computed) -> list[Solution]:
-    """Return the solutions that are the result: of an extreme the best, of a commonest value those
-    that have it."""
-    if isinstance(computed.query, Extreme):
-        return winners(computed)
-    if not isinstance(computed.query, Commonest):
-        return list(computed.solutions)
-    rows: defaultdict[Object | None, set[NamedNode]] = defaultdict(set)
-    for solution in computed.solutions:
-        rows[solution.group].add(solution.row)
-    most = max(map(len, rows.values()), default=0)
-    return [s for s in computed.solutions if len(rows[s.group]) == most]
-
-
-def _order_of(solution: Solution) -> tuple[int, object]:
-    value = compared_value(_value(solution))
-    return (0, value) if not isinstance(value, str) else (1, value)
-
-
-def _value(solution: Solution) -> Object:
-    assert solution.value is not None
-    return solution.value
+_STRENGTH: tuple[Role, ...] = ("rests", "contradicts", "compared", "searched")
 
 
 def find_witnesses(computed: Computed) -> tuple[Witness, ...]:
     """Return the witnesses of a result, those that it rests on first; a statement counts once."""
-    resting = decisive_solutions(computed)
-    kept = {id(solution) for solution in resting}
-    others = [s for s in computed.solutions if id(s) not in kept]
     roles: dict[Statement, Witness] = {}
-    for witness in (
-        *_witnesses_of(resting, "rests"),
-        *_witnesses_of(computed.conflicts, "contradicts"),
-        *_reopening(computed),
-        *_witnesses_of(others, "compared"),
-        *_witnesses_of((*computed.excluded, *computed.searched), "searched"),
-    ):
+    for witness in sorted(_all_witnesses(computed), key=lambda w: _STRENGTH.index(w.role)):
         roles.setdefault(witness.statement, witness)
     return tuple(roles.values())
+
+
+def _all_witnesses(computed: Computed) -> Iterator[Witness]:
+    """Yield the witnesses of a result and of the results that it refers to."""
+    resting = decisive_solutions(computed.query, computed.solutions)
+    kept = {id(solution) for solution in resting}
+    others = [s for s in computed.solutions if id(s) not in kept]
+    overturning = overturning_statements(computed.query, computed.solutions)
+    yield from _witnesses_of((*resting, *computed.whole), "rests")
+    yield from _witnesses_of(computed.conflicts, "contradicts")
+    yield from _reopening(computed)
+    for witness in _witnesses_of(others, "compared"):
+        is_decisive = witness.statement in overturning
+        yield replace(witness, role="rests") if is_decisive else witness
+    yield from _witnesses_of((*computed.excluded, *computed.searched), "searched")
+    for inner in computed.inner:
+        yield from _all_witnesses(inner)
 
 
 def _witnesses_of(solutions: Iterable[Solution], role: Role) -> Iterator[Witness]:
@@ -117,14 +100,14 @@ def _reopening(computed: Computed) -> Iterator[Witness]:
 
 
 def _changes_result(computed: Computed, added: Sequence[Solution]) -> bool:
-    """Return whether adding a row's solutions changes the result; the result of an extreme changes
-    only if the row wins a place or has contradicting values."""
-    query = computed.query
-    if not isinstance(query, Extreme | Commonest):
+    """Return whether adding a row's solutions changes the result: where only winners count, only if
+    the row takes part in a place or has contradicting values."""
+    query, solutions = computed.query, computed.solutions
+    values: defaultdict[Object | None, set[object]] = defaultdict(set)
+    for solution in added:
+        if totalled_path(query) is not None and solution.value is not None:
+            values[solution.group].add(compared_value(solution.value))
+    if any(len(group) > 1 for group in values.values()):
         return True
-    if isinstance(query, Extreme):
-        values = {compared_value(_value(solution)) for solution in added}
-        if len(values) > 1:
-            return True
-    extended = replace(computed, solutions=(*computed.solutions, *added))
-    return any(solution in added for solution in decisive_solutions(extended))
+    before = decisive_solutions(query, solutions)
+    return decisive_solutions(query, (*solutions, *added)) != before

@@ -24,6 +24,9 @@ from tgraph.model import CellPlace, CellValue, Segment, TableRow, TextSpan
 from tgraph.resources import word_set
 from tgraph.vocabulary import xsd
 
+NAMELESS = "row"
+"""What a row is called beside its number, where nothing says what the rows are."""
+
 _STRENGTH = 9.0
 _FIELD_STRENGTH = 7.0
 _LONGEST_NAME = 8
@@ -91,9 +94,7 @@ def _find_subject(
     name = " ".join(block.text[slice(*span)].strip() for span in spans)
     kinds = {row.cells[at].kind for at in row.label} if row.cells else set()
     if kinds and (kinds <= _MOMENTS or not any(map(str.isalpha, name))):
-        if not row_class:
-            return None
-        name = f"{row_class} {name}"
+        name = f"{row_class or NAMELESS} {name}"
     key = block.text[slice(*block.pairs[row.label[0]][0])]
     has_parts = len(row.label) > 1 and kinds.isdisjoint(("identifier", *_MOMENTS))
     kind = "person" if has_parts else _kind_of_class(row_class)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from pyoxigraph import NamedNode
 
 from tgraph.answer.computed import ComputedSelection, ComputedSynthesiser
+from tgraph.compute.algebra import CompareGroups
 from tgraph.compute.computation import Computation, compute_answer
-from tgraph.compute.evaluation import EvaluationBounds
+from tgraph.compute.evaluation import Computed, EvaluationBounds
 from tgraph.compute.sentences import ComputedSentence, write_sentences
 from tgraph.compute.witnesses import Role, Witness
 from tgraph.engine.ask.methods import Gathering
-from tgraph.model import Agent, Candidate, Judgement, Retrieval, Selected
+from tgraph.model import Agent, Candidate, Judgement, Object, Retrieval, Selected
 from tgraph.record.session import SessionRecord
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.candidates import (
@@ -133,10 +134,21 @@ def _select(candidate: Candidate) -> Selected:
 
 def _named_nodes(computation: Computation) -> Iterable[NamedNode]:
     """Return all resources that a sentence may name."""
-    computed = computation.computed
-    assert computed is not None
-    terms = [term for binding in computed.bindings for term in binding.values()]
-    terms += [term for witness in computation.witnesses for term in witness.statement]
-    terms += [term for c in computed.query.rows.conditions for term in getattr(c, "values", ())]
-    terms += computed.query.rows.only
+    assert computation.computed is not None
+    terms = [term for witness in computation.witnesses for term in witness.statement]
+    terms += _terms_of(computation.computed)
     return {term for term in terms if isinstance(term, NamedNode)}
+
+
+def _terms_of(computed: Computed) -> Iterator[Object]:
+    """Yield the terms that the bindings of a result have, and those that its query names."""
+    for binding in computed.bindings:
+        yield from binding.values()
+    query = computed.query
+    for condition in query.rows.conditions:
+        yield from getattr(condition, "values", ())
+    yield from query.rows.only
+    if isinstance(query, CompareGroups):
+        yield from (value for group in query.groups for value in group)
+    for inner in computed.inner:
+        yield from _terms_of(inner)
