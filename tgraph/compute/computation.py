@@ -8,20 +8,31 @@ from dataclasses import dataclass, replace
 from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
-from tgraph.compute.algebra import LONGEST_PATH
-from tgraph.compute.evaluation import BOUNDS, Computed, EvaluationBounds, evaluate_query
+from tgraph.compute.algebra import LONGEST_PATH, Query
+from tgraph.compute.evaluation import (
+    BOUNDS,
+    Computed,
+    EvaluationBounds,
+    evaluate_query,
+    read_result,
+)
 from tgraph.compute.grammar import make_candidates
 from tgraph.compute.linking import QuestionLinks, link_question
-from tgraph.compute.printing import print_paths
+from tgraph.compute.printing import print_paths, print_query
 from tgraph.compute.ranking import LEAST_LIKELIHOOD, RankedQuery, rank_candidates
+from tgraph.compute.results import result_terms
 from tgraph.compute.value_parts import MOST_NAMED_ROWS, ValueIndex, index_values
 from tgraph.compute.witnesses import Witness, find_witnesses
+from tgraph.errors import QueryError
 from tgraph.index.catalogue import Catalogue, KnownClass, count_catalogue
 from tgraph.model import Object
 from tgraph.retrieve.base import Context
 from tgraph.retrieve.entity_matching import match_all
 from tgraph.retrieve.labels import labels_of
 from tgraph.store.base import Solutions
+
+PLANNING = EvaluationBounds(rows=1_000, seconds=0.5)
+"""The bounds in which a candidate is evaluated for its ranking."""
 
 MOST_LITERALS = 20
 """Statements with a literal that are looked at for its properties."""
@@ -98,13 +109,20 @@ def plan_query(question: str, context: Context, least: float = LEAST_LIKELIHOOD)
                 return paths
         return ()
 
+    def find_terms(query: Query) -> Sequence[Object]:
+        try:
+            return result_terms(query, read_result(context.store, print_query(query), PLANNING))
+        except QueryError:
+            return ()
+
     structured = {known.iri for known in catalogue.properties if known.is_structured}
     links = link_question(question, catalogue, find_names, find_literals)
     index = context.read_once("value parts", lambda: _index_values(catalogue, context))
     whole = frozenset().union(*(link.span for link in links.values))
     links = replace(links, parts=tuple(index.link_parts(links.words, whole)))
     candidates = make_candidates(links, catalogue, find_paths)
-    return QueryPlan(links, tuple(rank_candidates(candidates, links)), least)
+    ranked = rank_candidates(candidates, links, find_terms)
+    return QueryPlan(links, tuple(ranked), least)
 
 
 def _index_values(catalogue: Catalogue, context: Context) -> ValueIndex:
