@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.compute.algebra import LONGEST_PATH
 from tgraph.compute.evaluation import BOUNDS, Computed, EvaluationBounds, evaluate_query
-from tgraph.compute.grammar import make_candidates
+from tgraph.compute.grammar import MOST_CANDIDATES, Conditions, make_candidates
 from tgraph.compute.linking import QuestionLinks, link_question
+from tgraph.compute.lookup import KnowledgeLookup, without_twins
+from tgraph.compute.phrases import make_phrase_candidates
 from tgraph.compute.printing import print_paths
-from tgraph.compute.ranking import LEAST_LIKELIHOOD, RankedQuery, rank_candidates
+from tgraph.compute.ranking import (
+    LEAST_LIKELIHOOD,
+    RankedQuery,
+    keep_likeliest,
+    rank_candidates,
+)
 from tgraph.compute.witnesses import Witness, find_witnesses
 from tgraph.index.catalogue import Catalogue, KnownClass, count_catalogue
 from tgraph.model import Object
@@ -71,7 +79,7 @@ def catalogue_of(context: Context) -> Catalogue:
 
 def plan_query(question: str, context: Context, least: float = LEAST_LIKELIHOOD) -> QueryPlan:
     """Return the queries that a question may mean; ``least`` is how likely the one it means is."""
-    catalogue = catalogue_of(context)
+    catalogue = without_twins(catalogue_of(context))
 
     def find_names(names: Sequence[str]) -> Mapping[str, Sequence[str]]:
         return match_all(list(names), context.graph)
@@ -98,7 +106,11 @@ def plan_query(question: str, context: Context, least: float = LEAST_LIKELIHOOD)
 
     structured = {known.iri for known in catalogue.properties if known.is_structured}
     links = link_question(question, catalogue, find_names, find_literals)
-    candidates = make_candidates(links, catalogue, find_paths)
+    lookup = KnowledgeLookup(context.store, catalogue)
+    phrases = make_phrase_candidates(links, lookup, Conditions(links, catalogue, find_paths))
+    candidates = keep_likeliest(
+        (*make_candidates(links, catalogue, find_paths), *islice(phrases, MOST_CANDIDATES)), links
+    )
     return QueryPlan(links, tuple(rank_candidates(candidates, links)), least)
 
 

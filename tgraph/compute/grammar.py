@@ -39,11 +39,11 @@ from tgraph.compute.linking import (
     ValueLink,
     measure_of,
     names_other_quantity,
+    stem,
     unit_factor,
 )
 from tgraph.index.catalogue import Catalogue, KnownClass, KnownProperty
 from tgraph.model import Object
-from tgraph.retrieve.text.lexical import stem
 
 MOST_CANDIDATES = 200
 """Candidates that a question may have; further ones are left out."""
@@ -70,7 +70,7 @@ class CandidateQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class _QueryPart:
+class QueryPart:
     """A part of a candidate: conditions, or a measured path, with its words and sureness."""
 
     span: Span = frozenset()
@@ -80,8 +80,8 @@ class _QueryPart:
     only: tuple[NamedNode, ...] = ()
     path: Path | None = None
 
-    def __add__(self, other: _QueryPart) -> _QueryPart:
-        return _QueryPart(
+    def __add__(self, other: QueryPart) -> QueryPart:
+        return QueryPart(
             self.span | other.span,
             self.scores + other.scores,
             self.reasons + other.reasons,
@@ -119,7 +119,7 @@ class _Grammar:
 
     # --- classes ---
 
-    def _classes(self) -> Iterator[tuple[KnownClass, _QueryPart]]:
+    def _classes(self) -> Iterator[tuple[KnownClass, QueryPart]]:
         """Yield the classes that may be asked about: those named, else all that have what the
         question names."""
         named = {link.known.key: link for link in self._links.classes}
@@ -128,13 +128,13 @@ class _Grammar:
             if link.known.kind == "type" and link.known.key in closed_types:
                 continue  # the table of the same rows is asked instead
             why = f"“{self._text(link.span)}” is the class {describe_class(link.known)}"
-            yield link.known, _QueryPart(link.span, (link.score,), (why,))
+            yield link.known, QueryPart(link.span, (link.score,), (why,))
         spans: Span = frozenset().union(*(link.span for link in named.values()))
         for known in self._catalogue.classes:
             if known.key in named or known.kind == "type":
                 continue
             reason = f"no word names the class; {describe_class(known)} has what is asked"
-            yield known, _QueryPart(spans - spans, (ASSUMED_CLASS,), (reason,))
+            yield known, QueryPart(spans - spans, (ASSUMED_CLASS,), (reason,))
 
     def _text(self, span: Span) -> str:
         return " ".join(self._links.words[at].text for at in sorted(span))
@@ -162,12 +162,12 @@ class _Grammar:
 
     # --- conditions ---
 
-    def _conditions(self, known: KnownClass) -> Iterator[_QueryPart]:
+    def _conditions(self, known: KnownClass) -> Iterator[QueryPart]:
         """Yield the ways in which the values and bounds of the question are conditions."""
         used: Span = frozenset().union(
             *(link.span for link in self._links.classes if link.known.key == known.key)
         )
-        spans: dict[Span, list[_QueryPart]] = {}
+        spans: dict[Span, list[QueryPart]] = {}
         for value in self._links.values:
             if value.span <= used:
                 continue
@@ -175,16 +175,16 @@ class _Grammar:
             ways += self._value_conditions(known, value)
         for bound in self._links.bounds:
             spans[bound.span] = list(self._bound_conditions(known, bound))
-        ways_by_span = [spans[span] or [_QueryPart()] for span in sorted(spans, key=min)]
+        ways_by_span = [spans[span] or [QueryPart()] for span in sorted(spans, key=min)]
         for parts in product(*ways_by_span):
             yield sum_parts(parts)
 
-    def _value_conditions(self, known: KnownClass, link: ValueLink) -> Iterator[_QueryPart]:
+    def _value_conditions(self, known: KnownClass, link: ValueLink) -> Iterator[QueryPart]:
         rows = set(known.rows)
         members = tuple(value for value in link.values if value in rows)
         if members:
             why = f"“{self._text(link.span)}” is a row"
-            yield _QueryPart(
+            yield QueryPart(
                 link.span,
                 (link.score,),
                 (why,),
@@ -202,7 +202,7 @@ class _Grammar:
 
     def _value_condition(
         self, known: KnownClass, link: ValueLink, path: Path
-    ) -> Iterator[_QueryPart]:
+    ) -> Iterator[QueryPart]:
         span, score, why = link.span, link.score, f"“{self._text(link.span)}” is a value of"
         naming = [
             property_link
@@ -223,9 +223,9 @@ class _Grammar:
             condition: Condition = Differs(path, link.values, link.label)
         else:
             condition = Equals(path, link.values, link.label)
-        yield _QueryPart(span, (score,), (reason,), (condition,))
+        yield QueryPart(span, (score,), (reason,), (condition,))
 
-    def _bound_conditions(self, known: KnownClass, link: BoundLink) -> Iterator[_QueryPart]:
+    def _bound_conditions(self, known: KnownClass, link: BoundLink) -> Iterator[QueryPart]:
         for part, bound, upper in self._bounded_properties(known, link):
             assert part.path is not None
             orders: list[Condition] = [Compares(part.path, link.order, bound)]
@@ -235,7 +235,7 @@ class _Grammar:
 
     def _bounded_properties(
         self, known: KnownClass, link: BoundLink
-    ) -> Iterator[tuple[_QueryPart, Decimal, Decimal | None]]:
+    ) -> Iterator[tuple[QueryPart, Decimal, Decimal | None]]:
         for own in self._properties(known).values():
             if own.kind not in _MEASURED:
                 continue
@@ -261,7 +261,7 @@ class _Grammar:
             upper = link.upper * factor if link.upper is not None else None
             reason = f"“{self._text(link.span)}” bounds {own.label}: {why}"
             yield (
-                _QueryPart(span | link.span, (score,), (reason,), path=Path((own,))),
+                QueryPart(span | link.span, (score,), (reason,), path=Path((own,))),
                 link.number * factor,
                 upper,
             )
@@ -298,7 +298,7 @@ class _Grammar:
 
     # --- forms ---
 
-    def _forms(self, known: KnownClass, base: _QueryPart) -> Iterator[CandidateQuery]:
+    def _forms(self, known: KnownClass, base: QueryPart) -> Iterator[CandidateQuery]:
         links = self._links
         rows = Rows(known, base.conditions, base.only)
         if links.cue("difference") and len(base.only) == 2:
@@ -325,19 +325,19 @@ class _Grammar:
             if base.conditions:
                 yield self._candidate(
                     Exists(rows),
-                    base + _QueryPart(links.cue("whether")),
+                    base + QueryPart(links.cue("whether")),
                     "asks whether there is one",
                 )
         else:
             yield from self._listed(known, base, rows)
 
     def _candidate(
-        self, query: Query, part: _QueryPart, reason: str, *, is_computing: bool = True
+        self, query: Query, part: QueryPart, reason: str, *, is_computing: bool = True
     ) -> CandidateQuery:
         return CandidateQuery(query, part.span, part.scores, (*part.reasons, reason), is_computing)
 
     def _measured(
-        self, known: KnownClass, base: _QueryPart, make: Callable[[Path], Query], cue: str
+        self, known: KnownClass, base: QueryPart, make: Callable[[Path], Query], cue: str
     ) -> Iterator[CandidateQuery]:
         """Yield a total or difference of each property of numbers that the question names."""
         span = self._links.cue(cue)  # type: ignore[arg-type]
@@ -346,12 +346,12 @@ class _Grammar:
                 continue
             words, score, why = self._measure(own, span, (), frozenset())
             if score is not None:
-                part = base + _QueryPart(words, (score,), (f"{own.label}: {why}",))
+                part = base + QueryPart(words, (score,), (f"{own.label}: {why}",))
                 yield self._candidate(make(Path((own,))), part, f"asks for the {cue}")
 
     def _extreme_paths(
         self, known: KnownClass, link: ExtremeLink
-    ) -> Iterator[tuple[KnownProperty, _QueryPart]]:
+    ) -> Iterator[tuple[KnownProperty, QueryPart]]:
         """Yield the properties that an extreme may be of."""
         ways = []
         for own in self._properties(known).values():
@@ -361,14 +361,14 @@ class _Grammar:
                 continue
             words, score, why = self._measure(own, link.span, link.measures, link.names)
             if score is not None:
-                ways.append((own, _QueryPart(words, (score,), (f"{own.label}: {why}",))))
+                ways.append((own, QueryPart(words, (score,), (f"{own.label}: {why}",))))
             elif link.is_time:
                 reason = f"{own.label} is a time"
-                ways.append((own, _QueryPart(words, (ASSUMED_PROPERTY,), (reason,))))
+                ways.append((own, QueryPart(words, (ASSUMED_PROPERTY,), (reason,))))
         sure = [way for way in ways if way[1].scores[0] > ASSUMED_PROPERTY]
         yield from sure or ways
 
-    def _extreme(self, known: KnownClass, base: _QueryPart, rows: Rows) -> Iterator[CandidateQuery]:
+    def _extreme(self, known: KnownClass, base: QueryPart, rows: Rows) -> Iterator[CandidateQuery]:
         for link in self._links.extremes:
             if link.is_comparative:
                 continue
@@ -377,38 +377,36 @@ class _Grammar:
                 which = "greatest" if link.is_most else "least"
                 yield self._candidate(query, base + part, f"asks for the {which} {own.label}")
 
-    def _compared(
-        self, known: KnownClass, base: _QueryPart, rows: Rows
-    ) -> Iterator[CandidateQuery]:
+    def _compared(self, known: KnownClass, base: QueryPart, rows: Rows) -> Iterator[CandidateQuery]:
         """Yield the comparisons of two rows, which the question names in their order."""
         asks_which = not self._links.cue("whether")
         for link in self._links.extremes:
             for own, part in self._extreme_paths(known, link):
                 query = CompareTwo(rows, Path((own,)), link.is_most, asks_which)
-                span = _QueryPart(self._links.cue("whether"))
+                span = QueryPart(self._links.cue("whether"))
                 yield self._candidate(query, base + part + span, f"compares {own.label}")
 
-    def _counted(self, known: KnownClass, base: _QueryPart, rows: Rows) -> Iterator[CandidateQuery]:
-        count = _QueryPart(self._links.cue("count"))
+    def _counted(self, known: KnownClass, base: QueryPart, rows: Rows) -> Iterator[CandidateQuery]:
+        count = QueryPart(self._links.cue("count"))
         yield self._candidate(Count(rows), base + count, "asks how many")
         if groups := self._links.cue("group"):
             for link in self._links_to(known):
-                part = base + count + _QueryPart(groups | link.span, (link.score,))
+                part = base + count + QueryPart(groups | link.span, (link.score,))
                 yield self._candidate(
                     GroupRows(rows, Path((link.known,))), part, f"asks for each {link.known.label}"
                 )
         for link in self._links_to(known):
             if link.span.isdisjoint(base.span) and link.known.kind in ("entity", "text"):
-                part = base + count + _QueryPart(link.span, (link.score,))
+                part = base + count + QueryPart(link.span, (link.score,))
                 reason = f"asks how many different {link.known.label}"
                 yield self._candidate(Count(rows, Path((link.known,))), part, reason)
 
-    def _listed(self, known: KnownClass, base: _QueryPart, rows: Rows) -> Iterator[CandidateQuery]:
+    def _listed(self, known: KnownClass, base: QueryPart, rows: Rows) -> Iterator[CandidateQuery]:
         if base.conditions:
             yield self._candidate(ListRows(rows), base, "asks which")
         for link in self._links_to(known):
             if link.span.isdisjoint(base.span) and (base.conditions or base.only):
-                part = base + _QueryPart(link.span, (link.score,))
+                part = base + QueryPart(link.span, (link.score,))
                 yield self._candidate(
                     ListRows(rows, Path((link.known,))),
                     part,
@@ -417,9 +415,21 @@ class _Grammar:
                 )
 
 
-def sum_parts(parts: Sequence[_QueryPart]) -> _QueryPart:
+class Conditions(_Grammar):
+    """What may be asked of the members of a class: their properties, and bounds on them."""
+
+    def properties_of(self, known: KnownClass) -> dict[NamedNode, KnownProperty]:
+        """Return the properties of a class that may be computed with."""
+        return self._properties(known)
+
+    def bound_conditions(self, known: KnownClass, link: BoundLink) -> Iterator[QueryPart]:
+        """Yield the conditions that a bound of the question may be."""
+        yield from self._bound_conditions(known, link)
+
+
+def sum_parts(parts: Sequence[QueryPart]) -> QueryPart:
     """Return the parts as one."""
-    total = _QueryPart()
+    total = QueryPart()
     for part in parts:
         total += part
     return total

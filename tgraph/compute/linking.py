@@ -18,7 +18,8 @@ from tgraph.index.catalogue import Catalogue, KnownClass, KnownProperty
 from tgraph.ingest.table_values import read_unit
 from tgraph.model import Object
 from tgraph.resources import load_tables, word_list, word_set
-from tgraph.retrieve.text.lexical import STOP_WORDS, stem
+from tgraph.retrieve.text.lexical import STOP_WORDS
+from tgraph.retrieve.text.lexical import stem as stem_form
 
 LONGEST_NAME = 7
 """The words of a name that is looked for."""
@@ -35,6 +36,17 @@ _YEAR = re.compile(r"[12]\d{3}")
 _CURRENCIES = "€$£¥"
 
 Span = frozenset[int]
+
+
+def stem(word: str) -> str:
+    """Return the stem of a word's singular, by which names are compared: the stem of "rivers" alone
+    would be another than that of "river"."""
+    if word.endswith("ies") and len(word) > 4:
+        return stem_form(f"{word[:-3]}y")
+    if word.endswith(("ches", "shes", "sses", "xes")):
+        return stem_form(word[:-2])
+    is_plural = word.endswith("s") and not word.endswith(("ss", "us", "is")) and len(word) > 3
+    return stem_form(word[:-1] if is_plural else word)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +129,7 @@ class QuestionLinks:
     values: tuple[ValueLink, ...] = ()
     bounds: tuple[BoundLink, ...] = ()
     extremes: tuple[ExtremeLink, ...] = ()
+    degrees: tuple[ExtremeLink, ...] = ()
     cues: Mapping[CueKind, tuple[Span, ...]] = field(default_factory=dict)
 
     def cue(self, kind: CueKind) -> Span:
@@ -158,6 +171,7 @@ def link_question(
         tuple(_link_values(words, catalogue, find_names, find_literals, numbers)),
         bounds,
         extremes,
+        tuple(_link_degrees(words)),
         dict(_link_cues(words)),
     )
 
@@ -507,6 +521,46 @@ def _link_superlative(words: Sequence[LinkedWord], at: int) -> Iterator[ExtremeL
     for name, is_most in (("earliest", False), ("latest", True)):
         if lower in word_set("computing", name):
             yield ExtremeLink(before | {at}, is_most, is_time=True, places=places)
+
+
+def _link_degrees(words: Sequence[LinkedWord]) -> Iterator[ExtremeLink]:
+    """Yield what "how heavy" and "how long" ask for."""
+    tables = load_tables("comparisons")
+    measures = {
+        adjective: parts
+        for scale in ("greater", "smaller", "graded")
+        for adjective, *parts in map(str.split, tables[scale].values())
+    }
+    for at, word in enumerate(words):
+        if word.lower in measures and at and words[at - 1].lower == "how":
+            names = _names_of(word.lower)
+            yield ExtremeLink(frozenset((at - 1, at)), True, tuple(measures[word.lower]), names)
+
+
+@cache
+def _quantities() -> Mapping[frozenset[str], tuple[str, ...]]:
+    tables = load_tables("comparisons")
+    return {
+        _names_of(adjective): tuple(
+            dict.fromkeys(
+                map(
+                    stem,
+                    (adjective, *told.split(), *tables["told_also"].get(adjective, "").split()),
+                )
+            )
+        )
+        for adjective, told in tables["told_by"].items()
+    }
+
+
+def quantities_of(names: frozenset[str]) -> tuple[str, ...]:
+    """Return the stems of words for what an adjective may measure, the nearest first."""
+    return _quantities().get(names, tuple(sorted(names)))
+
+
+def names_alike(word: str, name: str) -> bool:
+    """Return whether a word can name a property that is called so."""
+    return any(_mean_alike(stem(word), s) for s in _label_stems(name))
 
 
 def _lower_at(words: Sequence[LinkedWord], at: int) -> str:

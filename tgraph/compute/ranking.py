@@ -5,9 +5,10 @@ A word of the question that has no account makes a query unlikely: a near miss i
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from tgraph.compute.algebra import Query
 from tgraph.compute.grammar import CandidateQuery
 from tgraph.compute.linking import QuestionLinks
 
@@ -44,6 +45,19 @@ def rank_candidates(
         return ranked
     shared = best.likelihood / len(rivals)
     return [replace(one, likelihood=shared) for one in rivals] + ranked[len(rivals) :]
+
+
+def keep_likeliest(
+    candidates: Iterable[CandidateQuery], links: QuestionLinks
+) -> list[CandidateQuery]:
+    """Return the candidates without those of the same query that are less likely."""
+    kept: dict[Query, RankedQuery] = {}
+    for candidate in candidates:
+        ranked = _rank_candidate(candidate, links)
+        other = kept.get(candidate.query)
+        if other is None or ranked.likelihood > other.likelihood:
+            kept[candidate.query] = ranked
+    return [ranked.candidate for ranked in kept.values()]
 
 
 def _preference(ranked: RankedQuery) -> tuple[float, int, int]:
