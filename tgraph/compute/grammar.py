@@ -125,8 +125,10 @@ class _Grammar:
         named = {link.known.key: link for link in self._links.classes}
         closed_types = {link.known.type for link in named.values() if link.known.is_whole_type}
         for link in named.values():
-            if link.known.kind == "type" and link.known.key in closed_types:
-                continue  # the table of the same rows is asked instead
+            if link.known.kind == "type" and (
+                link.known.key in closed_types or not self._asks_whole
+            ):
+                continue  # its table is asked instead, or phrases are read
             why = f"“{self._text(link.span)}” is the class {describe_class(link.known)}"
             yield link.known, QueryPart(link.span, (link.score,), (why,))
         spans: Span = frozenset().union(*(link.span for link in named.values()))
@@ -135,6 +137,11 @@ class _Grammar:
                 continue
             reason = f"no word names the class; {describe_class(known)} has what is asked"
             yield known, QueryPart(spans - spans, (ASSUMED_CLASS,), (reason,))
+
+    @property
+    def _asks_whole(self) -> bool:
+        """Whether a question is of a form that phrases don't have."""
+        return any(map(self._links.cue, ("group", "whether", "difference")))
 
     def _text(self, span: Span) -> str:
         return " ".join(self._links.words[at].text for at in sorted(span))

@@ -131,10 +131,7 @@ class _Reader:
                     continue
                 if links.cue("count"):
                     yield from self._counts(phrase)
-                elif (
-                    not (isinstance(phrase.query, ListRows) and phrase.rows.only)
-                    or phrase.rows.conditions
-                ):
+                elif self._is_asked(phrase):
                     yield self._candidate(phrase.query, phrase.part, "asks which")
                 yield from self._shown(phrase)
 
@@ -149,6 +146,11 @@ class _Reader:
     def _candidate(self, query: Query, part: Part, reason: str) -> CandidateQuery:
         is_computing = not isinstance(query, ListRows) or bool(query.rows.conditions)
         return CandidateQuery(query, part.span, part.scores, (*part.reasons, reason), is_computing)
+
+    def _is_asked(self, phrase: Phrase) -> bool:
+        """Return whether a phrase asks for more than what it names."""
+        is_named = isinstance(phrase.query, ListRows) and phrase.rows.only
+        return not is_named or bool(phrase.rows.conditions)
 
     def _counts(self, phrase: Phrase) -> Iterator[CandidateQuery]:
         part = phrase.part + Part(self._links.cue("count"))
@@ -370,9 +372,9 @@ class _Reader:
     def _narrow(self, value: ValueLink, beside: Span) -> tuple[Object, ...]:
         """Return those of the values that are of the class that stands beside them."""
         for link in self._links.classes:
-            if link.span <= beside:
-                if members := self._lookup.find_members(link.known, value.values):
-                    return members
+            members = self._lookup.find_members(link.known, value.values)
+            if link.span <= beside and members:
+                return members
         return value.values
 
     def _classes_beside(self, value: ValueLink) -> Span:
@@ -439,7 +441,7 @@ class _Reader:
                     if tail.query is None:
                         query = Extreme(Rows(known, tail.conditions), path, link.is_most)
                         yield replace(measured + tail, conditions=(), query=query)
-            if not link.names and not link.is_time:
+            if self._lowers[after - 1] in ("most", "least", "fewest"):
                 yield from self._by_numbers(known, link, start, end, depth)
 
     def _by_numbers(

@@ -33,14 +33,14 @@ def rank_candidates(
 ) -> list[RankedQuery]:
     """Return the candidates, the likeliest first, closed classes before others.
 
-    Several that are as likely as the best, of the same class, are each as likely as chance among
+    Several that are as likely as the best, of classes as closed, are each as likely as chance among
     them: the question doesn't say which it means."""
     ranked = [_rank_candidate(candidate, links) for candidate in candidates]
     ranked.sort(key=_preference)
     if not ranked:
         return []
     best = ranked[0]
-    rivals = [one for one in ranked if _preference(one) == _preference(best)]
+    rivals = [one for one in ranked if _preference(one)[:2] == _preference(best)[:2]]
     if len(rivals) == 1:
         return ranked
     shared = best.likelihood / len(rivals)
