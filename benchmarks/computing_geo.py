@@ -136,7 +136,7 @@ def make_triples(facts: sqlite3.Connection) -> Iterator[Triple]:
         yield from state(node, "area", area)
         yield from state(node, "population density", density)
         if capital:
-            yield from name_thing("city", capital, f"{capital}, {name}")
+            yield Triple(thing("city", f"{capital}, {name}"), _LABEL, Literal(capital))
             yield from state(node, "capital", thing("city", f"{capital}, {name}"))
             yield from state(thing("city", f"{capital}, {name}"), "located in", node)
     for name, other in facts.execute("SELECT state_name, border FROM border_info"):

@@ -11,7 +11,8 @@ from pyoxigraph import Literal, NamedNode
 from tgraph import vocabulary as v
 from tgraph.compute.algebra import LONGEST_PATH
 from tgraph.compute.evaluation import BOUNDS, Computed, EvaluationBounds, evaluate_query
-from tgraph.compute.grammar import MOST_CANDIDATES, Conditions, make_candidates
+from tgraph.compute.grammar import MOST_CANDIDATES, make_candidates
+from tgraph.compute.group_forms import GroupForms
 from tgraph.compute.linking import QuestionLinks, link_question
 from tgraph.compute.lookup import KnowledgeLookup, without_twins
 from tgraph.compute.phrases import make_phrase_candidates
@@ -107,9 +108,14 @@ def plan_query(question: str, context: Context, least: float = LEAST_LIKELIHOOD)
     structured = {known.iri for known in catalogue.properties if known.is_structured}
     links = link_question(question, catalogue, find_names, find_literals)
     lookup = KnowledgeLookup(context.store, catalogue)
-    phrases = make_phrase_candidates(links, lookup, Conditions(links, catalogue, find_paths))
+    groups = GroupForms(links, catalogue, find_paths)
     candidates = keep_likeliest(
-        (*make_candidates(links, catalogue, find_paths), *islice(phrases, MOST_CANDIDATES)), links
+        (
+            *make_candidates(links, catalogue, find_paths),
+            *islice(make_phrase_candidates(links, lookup, groups), MOST_CANDIDATES),
+            *islice(groups.candidates(), MOST_CANDIDATES),
+        ),
+        links,
     )
     return QueryPlan(links, tuple(rank_candidates(candidates, links)), least)
 

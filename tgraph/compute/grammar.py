@@ -6,11 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from decimal import Decimal
 from itertools import product
 
-from pyoxigraph import NamedNode
+from pyoxigraph import Literal, NamedNode
 
+from tgraph import vocabulary as v
 from tgraph.compute.algebra import (
     Aggregate,
     Compares,
@@ -24,6 +26,7 @@ from tgraph.compute.algebra import (
     Extreme,
     GroupRows,
     ListRows,
+    Order,
     Path,
     Query,
     Rows,
@@ -38,6 +41,7 @@ from tgraph.compute.linking import (
     Span,
     ValueLink,
     measure_of,
+    measures_other,
     names_other_quantity,
     stem,
     unit_factor,
@@ -141,7 +145,7 @@ class _Grammar:
     @property
     def _asks_whole(self) -> bool:
         """Whether a question is of a form that phrases don't have."""
-        return any(map(self._links.cue, ("group", "whether", "difference")))
+        return not self._links.cues.keys().isdisjoint(("group", "whether", "difference"))
 
     def _text(self, span: Span) -> str:
         return " ".join(self._links.words[at].text for at in sorted(span))
@@ -235,6 +239,10 @@ class _Grammar:
     def _bound_conditions(self, known: KnownClass, link: BoundLink) -> Iterator[QueryPart]:
         for part, bound, upper in self._bounded_properties(known, link):
             assert part.path is not None
+            if link.days is not None:
+                compared = _compare_days(part.path, link.order, link.days)
+                yield replace(part, path=None, conditions=compared)
+                continue
             orders: list[Condition] = [Compares(part.path, link.order, bound)]
             if upper is not None:
                 orders.append(Compares(part.path, "<=", upper))
@@ -247,7 +255,7 @@ class _Grammar:
             if own.kind not in _MEASURED:
                 continue
             is_time = own.kind in ("year", "date")
-            if is_time and not link.is_year:
+            if not _is_comparable(own, link):
                 continue
             factor = Decimal(1)
             if link.unit:
@@ -366,6 +374,8 @@ class _Grammar:
                 continue
             if own.kind != "number" and not link.is_time:
                 continue
+            if link.names and measures_other(own.name, link.names):
+                continue
             words, score, why = self._measure(own, link.span, link.measures, link.names)
             if score is not None:
                 ways.append((own, QueryPart(words, (score,), (f"{own.label}: {why}",))))
@@ -420,6 +430,22 @@ class _Grammar:
                     f"asks for the {link.known.label}",
                     is_computing=bool(base.conditions),
                 )
+
+
+def _is_comparable(own: KnownProperty, link: BoundLink) -> bool:
+    """Return whether the values of a property can be told apart by a bound: times by a year, days
+    by a date."""
+    if link.days:
+        return own.kind == "date"
+    return link.is_year or own.kind not in ("year", "date")
+
+
+def _compare_days(path: Path, order: Order, days: tuple[date, date]) -> tuple[Condition, ...]:
+    """Return the conditions that a date stands in an order to the days of a day or a month."""
+    first, last = (Literal(day.isoformat(), datatype=v.xsd("date")) for day in days)
+    if order == "=":
+        return Compares(path, ">=", first), Compares(path, "<=", last)
+    return (Compares(path, order, first if order in ("<", ">=") else last),)
 
 
 class Conditions(_Grammar):

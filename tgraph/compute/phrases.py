@@ -38,13 +38,14 @@ from tgraph.compute.linking import (
     Span,
     ValueLink,
     measure_of,
+    measures_other,
     names_alike,
     names_other_quantity,
     quantities_of,
     stem,
 )
 from tgraph.compute.lookup import KnowledgeLookup
-from tgraph.index.catalogue import KnownClass, KnownProperty
+from tgraph.index.catalogue import KnownClass
 from tgraph.model import Object
 from tgraph.resources import word_set
 
@@ -129,7 +130,7 @@ class _Reader:
                 if is_total:
                     yield from self._totals(phrase)
                     continue
-                if links.cue("count"):
+                if links.cue("count") and not self._numbers_extreme():
                     yield from self._counts(phrase)
                 elif self._is_asked(phrase):
                     yield self._candidate(phrase.query, phrase.part, "asks which")
@@ -147,10 +148,14 @@ class _Reader:
         is_computing = not isinstance(query, ListRows) or bool(query.rows.conditions)
         return CandidateQuery(query, part.span, part.scores, (*part.reasons, reason), is_computing)
 
+    def _numbers_extreme(self) -> bool:
+        """Return whether a count is what a superlative is of: "the highest number of people"."""
+        ends = {max(link.span) + 1 for link in self._links.extremes}
+        return min(self._links.cue("count"), default=-1) in ends
+
     def _is_asked(self, phrase: Phrase) -> bool:
         """Return whether a phrase asks for more than what it names."""
-        is_named = isinstance(phrase.query, ListRows) and phrase.rows.only
-        return not is_named or bool(phrase.rows.conditions)
+        return not (isinstance(phrase.query, ListRows) and phrase.rows.only)
 
     def _counts(self, phrase: Phrase) -> Iterator[CandidateQuery]:
         part = phrase.part + Part(self._links.cue("count"))
@@ -202,6 +207,8 @@ class _Reader:
                 if max(other.span) < min(link.span):
                     path = Path((link.known, other.known))
                     yield path, part + self._property_part(other)
+            for path, degree in self._degrees(end, link.span):
+                yield Path((link.known, *path.properties)), part + degree
 
     def _degrees(self, known: KnownClass, taken: Span) -> Iterator[tuple[Path, Part]]:
         """Yield what "how long" and "how high" ask for."""
@@ -229,7 +236,8 @@ class _Reader:
         first_value = min((min(link.span) for link in values), default=end)
         first_head = min((min(link.span) for link in heads), default=end)
         for head in heads:
-            if min(head.span) == first_head:
+            is_closed = head.known.kind == "type" and self._has_table(head.known)
+            if min(head.span) == first_head and not is_closed:
                 yield from self._class_phrases(head, start, end, depth)
         for value in values:
             if min(value.span) == first_value and first_value < first_head + 3:
@@ -309,15 +317,15 @@ class _Reader:
     def _modifiers(self, known: KnownClass, start: int, end: int, depth: int) -> Iterator[Part]:
         """Yield what the words after a class ask of its members."""
         at = self._first_element(start, end)
+        yield from self._by_absence(known, start, end)
         if at is None:
             yield Part()
             return
         yield from self._by_values(known, start, at, end, depth)
         yield from self._by_phrases(known, start, at, end, depth)
         yield from self._by_extremes(known, start, at, end, depth)
-        yield from self._by_comparisons(known, at, end, depth)
+        yield from self._by_comparisons(known, start, at, end, depth)
         yield from self._by_bounds(known, at, end, depth)
-        yield from self._by_absence(known, start, end)
 
     def _first_element(self, start: int, end: int) -> int | None:
         links = self._links
@@ -436,6 +444,8 @@ class _Reader:
                 continue
             after = max(link.span) + 1
             for path, measured in self._measures(known, link, range(start, end)):
+                if self._belongs_to_class(link, measured):
+                    continue
                 taken = max(measured.span) + 1
                 for tail in self._modifiers(known, max(taken, after), end, depth):
                     if tail.query is None:
@@ -443,6 +453,12 @@ class _Reader:
                         yield replace(measured + tail, conditions=(), query=query)
             if self._lowers[after - 1] in ("most", "least", "fewest"):
                 yield from self._by_numbers(known, link, start, end, depth)
+
+    def _belongs_to_class(self, link: ExtremeLink, measured: Part) -> bool:
+        """Return whether a superlative is of the class that follows, as in "the largest city"."""
+        after = max(link.span) + 1
+        follows = any(min(head.span) == after for head in self._links.classes)
+        return follows and after not in measured.span
 
     def _by_numbers(
         self, known: KnownClass, link: ExtremeLink, start: int, end: int, depth: int
@@ -462,14 +478,16 @@ class _Reader:
                     part = inner.part + named + Part(link.span, (), (f"by {path.label}",))
                     yield replace(part, conditions=(), query=query)
 
-    def _by_comparisons(self, known: KnownClass, at: int, end: int, depth: int) -> Iterator[Part]:
+    def _by_comparisons(
+        self, known: KnownClass, start: int, at: int, end: int, depth: int
+    ) -> Iterator[Part]:
         """Yield "heavier than P2", "longer than the longest river of Ohio"."""
         for link in self._links.extremes:
             if min(link.span) != at or not link.is_comparative:
                 continue
-            for path, measured in self._measures(known, link, range(at, end)):
+            for path, measured in self._measures(known, link, range(start, end)):
                 for phrase in self._phrases(max(link.span) + 1, end, depth + 1):
-                    for other, _ in self._measures(phrase.known, link, range(at, end)):
+                    for other, _ in self._measures(phrase.known, link, range(start, end)):
                         is_one = isinstance(phrase.query, ListRows) and len(phrase.rows.only) == 1
                         if other.unit != path.unit or other.kind != path.kind:
                             continue
@@ -513,9 +531,14 @@ class _Reader:
         near = [one for one in self._links.properties if one.span <= within]
         named = self._own(known, near)
         kinds = ("year", "date") if link.is_time else ("number",)
-        sure = [one for one in named if one.known.kind in kinds and self._may_be(one.known, link)]
+        sure = [
+            one
+            for one in named
+            if one.known.kind in kinds and not measures_other(one.known.name, link.names)
+        ]
         for one in sure:
-            yield Path((one.known,)), self._property_part(one) + Part(link.span)
+            count = self._links.cue("count") if self._numbers_extreme() else frozenset()
+            yield Path((one.known,)), self._property_part(one) + Part(link.span | count)
         for one in named:
             if one.known.kind == "entity":
                 for end in self._lookup.find_classes(known, Path((one.known,))):
@@ -523,10 +546,6 @@ class _Reader:
                         yield Path((one.known, *path.properties)), self._property_part(one) + part
         if not sure:
             yield from self._fitting(known, link)
-
-    def _may_be(self, own: KnownProperty, link: ExtremeLink) -> bool:
-        is_called = not link.names.isdisjoint(map(stem, own.name.lower().split()))
-        return is_called or not names_other_quantity(own.name, link.names)
 
     def _fitting(self, known: KnownClass, link: ExtremeLink) -> Iterator[tuple[Path, Part]]:
         """Yield the properties of a class that an adjective measures: those called after it, else
@@ -564,7 +583,7 @@ class _Reader:
         return [
             link
             for link in joined.values()
-            if not any(link.span < other.span for other in joined.values())
+            if not any(_names_better(other, link) for other in joined.values())
         ]
 
     def _property_part(self, link: PropertyLink) -> Part:
@@ -578,6 +597,13 @@ class _Reader:
 
     def _text(self, span: Span) -> str:
         return " ".join(self._links.words[at].text for at in sorted(span))
+
+
+def _names_better(one: PropertyLink, other: PropertyLink) -> bool:
+    """Return whether words name a property rather than another: more of them, or as many of a
+    shorter name."""
+    is_shorter = len(one.known.name.split()) < len(other.known.name.split())
+    return other.span < one.span or (other.span == one.span and is_shorter)
 
 
 def _ends_in_preposition(name: str) -> bool:

@@ -418,7 +418,8 @@ def _referring_pattern(condition: Within | ComparesTo, names: _Names) -> Pattern
 def _ordered_pattern(condition: Compares, names: _Names) -> Pattern:
     path, order, bound = condition.path, condition.order, condition.bound
     end = names.new("value")
-    left = str(end) if isinstance(bound, Literal) else _comparable(end, path.kind)
+    is_day = isinstance(bound, Literal)
+    left = f"{v.xsd('date')}({end})" if is_day else _comparable(end, path.kind)
     if isinstance(bound, Decimal):
         bound = Literal(format(bound, "f"), datatype=v.xsd("decimal"))
     pattern = _path_pattern(path, end, names)
