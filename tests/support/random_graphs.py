@@ -112,6 +112,16 @@ def _groups(rows: st.SearchStrategy[Rows]) -> st.SearchStrategy[GroupRows]:
     )
 
 
+_weighed = st.sampled_from((_to_weight, Path((WEIGHT,), reads_number=True)))
+_shown = st.sampled_from((None, _to_maker))
+_listed = st.builds(Rows, st.just(LISTED), st.lists(_conditions, max_size=2).map(tuple))
+_stepped = st.builds(
+    Rows,
+    st.just(LISTED),
+    st.lists(_conditions, max_size=2).map(tuple),
+    st.just(()),
+    st.sampled_from((-1, 1)),
+)
 _plain_rows = _with_conditions(_conditions)
 _rows = _with_conditions(
     st.one_of(
@@ -131,6 +141,10 @@ _rows = _with_conditions(
 
 queries: st.SearchStrategy[Query] = st.one_of(
     _groups(_rows),
+    st.builds(Extreme, _rows, _weighed, st.booleans(), st.integers(1, 2), _shown),
+    st.builds(Extreme, _listed, st.none(), st.booleans(), st.integers(1, 2), _shown),
+    st.builds(ListRows, _stepped, st.sampled_from((None, _to_maker, _to_place))),
+    st.builds(Count, _stepped),
     st.builds(
         CompareGroups,
         _rows,

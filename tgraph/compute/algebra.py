@@ -29,10 +29,13 @@ Asked = Choice["whether", "which", "difference"]
 @dataclass(frozen=True, slots=True)
 class Path:
     """A property path: one to three properties that lead from a member of a class to a value;
-    those at the positions ``backward`` are followed from the value to what has the value."""
+    those at the positions ``backward`` are followed from the value to what has the value.
+
+    ``reads_number`` takes the first number of a text for the value: 1998 of "1998–99"."""
 
     properties: tuple[KnownProperty, ...]
     backward: tuple[int, ...] = ()
+    reads_number: bool = False
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.properties) <= LONGEST_PATH:
@@ -49,6 +52,8 @@ class Path:
 
     @property
     def kind(self) -> ValueKind:
+        if self.reads_number:
+            return "number"
         return "entity" if self.is_backward else self.last.kind
 
     @property
@@ -134,11 +139,14 @@ Condition = Equals | Differs | Compares | Contains | Lacks | OneOf | Within | Co
 @dataclass(frozen=True, slots=True)
 class Rows:
     """The members of a class that meet all conditions; ``only`` are the members meant, where the
-    question names them. Without a class, whatever has the properties is a member."""
+    question names them. Without a class, whatever has the properties is a member. With ``step`` the
+    members that stand so many places after one that meets them in the order of the table, before
+    it where ``step`` is negative."""
 
     known_class: KnownClass | None
     conditions: tuple[Condition, ...] = ()
     only: tuple[NamedNode, ...] = ()
+    step: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,12 +179,14 @@ class Aggregate:
 @dataclass(frozen=True, slots=True)
 class Extreme:
     """The members with the greatest, or least, value; equals share a place. ``places`` counts
-    how many places are asked."""
+    how many places are asked. Without a path the members that the table lists last, or first. With
+    ``shown`` the members that have a value at the end of that path, with it."""
 
     rows: Rows
-    path: Path
+    path: Path | None
     is_most: bool
     places: int = 1
+    shown: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,6 +288,8 @@ def paths_in(query: Query) -> Iterator[Path]:
             yield from paths_in(condition.query)
     if isinstance(query, GroupRows | CompareGroups):
         yield query.by
+    if isinstance(query, Extreme) and query.shown:
+        yield query.shown
     if path := measured_path(query):
         yield path
 

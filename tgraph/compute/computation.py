@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from pyoxigraph import Literal, NamedNode
@@ -23,11 +23,13 @@ from tgraph.compute.ranking import (
     keep_likeliest,
     rank_candidates,
 )
+from tgraph.compute.value_parts import MOST_NAMED_ROWS, ValueIndex, index_values
 from tgraph.compute.witnesses import Witness, find_witnesses
 from tgraph.index.catalogue import Catalogue, KnownClass, count_catalogue
 from tgraph.model import Object
 from tgraph.retrieve.base import Context
 from tgraph.retrieve.entity_matching import match_all
+from tgraph.retrieve.labels import labels_of
 from tgraph.store.base import Solutions
 
 MOST_LITERALS = 20
@@ -107,6 +109,9 @@ def plan_query(question: str, context: Context, least: float = LEAST_LIKELIHOOD)
 
     structured = {known.iri for known in catalogue.properties if known.is_structured}
     links = link_question(question, catalogue, find_names, find_literals)
+    index = context.read_once("value parts", lambda: _index_values(catalogue, context))
+    whole = frozenset().union(*(link.span for link in links.values))
+    links = replace(links, parts=tuple(index.link_parts(links.words, whole)))
     lookup = KnowledgeLookup(context.store, catalogue)
     groups = GroupForms(links, catalogue, find_paths)
     candidates = keep_likeliest(
@@ -118,6 +123,11 @@ def plan_query(question: str, context: Context, least: float = LEAST_LIKELIHOOD)
         links,
     )
     return QueryPlan(links, tuple(rank_candidates(candidates, links)), least)
+
+
+def _index_values(catalogue: Catalogue, context: Context) -> ValueIndex:
+    rows = dict.fromkeys(row for known in catalogue.classes if known.columns for row in known.rows)
+    return index_values(catalogue, labels_of(context.graph, list(rows)[:MOST_NAMED_ROWS]))
 
 
 def _paths(

@@ -15,6 +15,7 @@ from tgraph.compute.algebra import (
     ComparesTo,
     Condition,
     Equals,
+    Extreme,
     ListRows,
     OneOf,
     Query,
@@ -26,6 +27,7 @@ from tgraph.compute.printing import (
     GROUP,
     MEASURED,
     ROW,
+    SHOWN,
     VALUE,
     Node,
     Pattern,
@@ -209,7 +211,8 @@ def _read_solutions(
 ) -> Iterator[Solution]:
     results = store.query(print_solutions(pattern, bounds.rows + 1))
     assert isinstance(results, Solutions)
-    value = VALUE if totalled_path(query) is None else MEASURED
+    is_measured = isinstance(query, Extreme) or totalled_path(query) is not None
+    value = MEASURED if is_measured else VALUE
     solutions = []
     for row in results:
         _check_time(deadline)
@@ -230,6 +233,7 @@ def _read_solutions(
                 statements,  # type: ignore[arg-type]
                 _object(terms.get(value.value)),
                 _object(terms.get(GROUP.value)),
+                _object(terms.get(SHOWN.value)),
             )
         )
     yield from sorted(

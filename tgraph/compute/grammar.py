@@ -5,10 +5,10 @@ Each candidate says which words it accounts for and what it assumes; ranking dec
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
-from itertools import product
+from itertools import islice, product
 
 from pyoxigraph import Literal, NamedNode
 
@@ -32,6 +32,7 @@ from tgraph.compute.algebra import (
     Rows,
 )
 from tgraph.compute.linking import (
+    BY_SYNONYM,
     BY_UNIT,
     EXACT,
     BoundLink,
@@ -46,14 +47,22 @@ from tgraph.compute.linking import (
     stem,
     unit_factor,
 )
+from tgraph.compute.parts import (
+    ASSUMED_CLASS,
+    ASSUMED_PROPERTY,
+    CandidateQuery,
+    QueryPart,
+    sum_parts,
+)
+from tgraph.compute.table_forms import TableForms
 from tgraph.index.catalogue import Catalogue, KnownClass, KnownProperty
 from tgraph.model import Object
 
 MOST_CANDIDATES = 200
 """Candidates that a question may have; further ones are left out."""
 
-ASSUMED_CLASS, ASSUMED_PROPERTY, NO_CLASS = 0.9, 0.8, 0.85
-"""How sure a candidate is whose class, or measured property, the question doesn't name."""
+MOST_OF_TABLES, MOST_TABLES = 400, 3
+"""Candidates in the forms of tables, and the tables that are looked at for them."""
 
 _MEASURED = ("number", "year", "date")
 
@@ -61,51 +70,40 @@ FindPaths = Callable[[KnownClass | None, Sequence[Object]], Sequence[tuple[Named
 """The paths of at most three properties that lead from members of a class to one of the values."""
 
 
-@dataclass(frozen=True, slots=True)
-class CandidateQuery:
-    """A query that a question may mean: the words that it accounts for, how sure each of its links
-    is, and the reasons in words. ``is_computing`` tells a computation from looking a value up."""
-
-    query: Query
-    span: Span
-    scores: tuple[float, ...]
-    reasons: tuple[str, ...]
-    is_computing: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class QueryPart:
-    """A part of a candidate: conditions, or a measured path, with its words and sureness."""
-
-    span: Span = frozenset()
-    scores: tuple[float, ...] = ()
-    reasons: tuple[str, ...] = ()
-    conditions: tuple[Condition, ...] = ()
-    only: tuple[NamedNode, ...] = ()
-    path: Path | None = None
-
-    def __add__(self, other: QueryPart) -> QueryPart:
-        return QueryPart(
-            self.span | other.span,
-            self.scores + other.scores,
-            self.reasons + other.reasons,
-            self.conditions + other.conditions,
-            self.only + other.only,
-            self.path or other.path,
-        )
-
-
 def make_candidates(
     links: QuestionLinks, catalogue: Catalogue, find_paths: FindPaths
 ) -> list[CandidateQuery]:
     """Return the queries that a question may mean, in no order of likelihood."""
     grammar = _Grammar(links, catalogue, find_paths)
-    candidates = []
-    for candidate in grammar.candidates():
-        candidates.append(candidate)
-        if len(candidates) == MOST_CANDIDATES:
-            break
-    return candidates
+    made = islice(grammar.candidates(), MOST_CANDIDATES)
+    tables = (TableForms(links, catalogue, known) for known in linked_tables(links, catalogue))
+    of_tables = (candidate for table in tables for candidate in table.candidates())
+    candidates: dict[Query, CandidateQuery] = {}
+    for candidate in (*made, *islice(of_tables, MOST_OF_TABLES)):
+        known = candidates.setdefault(candidate.query, candidate)
+        if len(known.span) < len(candidate.span):
+            candidates[candidate.query] = candidate
+    return list(candidates.values())
+
+
+def linked_tables(links: QuestionLinks, catalogue: Catalogue) -> list[KnownClass]:
+    """Return the tables of which a question names the most."""
+    named = {link.known.iri for link in links.properties if link.score > BY_SYNONYM}
+    values = (*links.values, *links.parts)
+    named |= {iri for link in values for iri in link.properties}
+    members = {value for link in values for value in link.values}
+    classes = {link.known.key for link in links.classes}
+
+    def matches(known: KnownClass) -> int:
+        columns = {column.property for column in known.columns}
+        is_member = not members.isdisjoint(known.rows)
+        return len(columns & named) + is_member + 2 * (known.key in classes)
+
+    tables = [known for known in catalogue.classes if known.kind == "table"]
+    if len(tables) > 1:
+        tables.sort(key=lambda known: (-matches(known), -known.members))
+        tables = [known for known in tables if matches(known)] or tables[:1]
+    return tables[:MOST_TABLES]
 
 
 class _Grammar:
@@ -458,14 +456,6 @@ class Conditions(_Grammar):
     def bound_conditions(self, known: KnownClass, link: BoundLink) -> Iterator[QueryPart]:
         """Yield the conditions that a bound of the question may be."""
         yield from self._bound_conditions(known, link)
-
-
-def sum_parts(parts: Sequence[QueryPart]) -> QueryPart:
-    """Return the parts as one."""
-    total = QueryPart()
-    for part in parts:
-        total += part
-    return total
 
 
 def describe_class(known: KnownClass) -> str:

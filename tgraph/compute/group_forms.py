@@ -18,8 +18,9 @@ from tgraph.compute.algebra import (
     Share,
     Total,
 )
-from tgraph.compute.grammar import CandidateQuery, Conditions, QueryPart
+from tgraph.compute.grammar import Conditions
 from tgraph.compute.linking import ExtremeLink, PropertyLink, Span
+from tgraph.compute.parts import CandidateQuery, QueryPart
 from tgraph.index.catalogue import KnownClass
 
 Sum = Choice["sum", "average"]

@@ -126,12 +126,14 @@ CueKind = Choice["share", "count", "sum", "average", "difference", "group", "neg
 
 @dataclass(frozen=True, slots=True)
 class QuestionLinks:
-    """All links of a question; ``cues`` are the words that ask for a computation, by kind."""
+    """All links of a question; ``parts`` are words that are part of values, ``cues`` the words
+    that ask for a computation, by kind."""
 
     words: tuple[LinkedWord, ...]
     classes: tuple[ClassLink, ...] = ()
     properties: tuple[PropertyLink, ...] = ()
     values: tuple[ValueLink, ...] = ()
+    parts: tuple[ValueLink, ...] = ()
     bounds: tuple[BoundLink, ...] = ()
     extremes: tuple[ExtremeLink, ...] = ()
     degrees: tuple[ExtremeLink, ...] = ()
@@ -174,10 +176,10 @@ def link_question(
         tuple(_link_classes(words, catalogue)),
         tuple(_link_properties(words, catalogue)),
         tuple(_link_values(words, catalogue, find_names, find_literals, numbers)),
-        bounds,
-        extremes,
-        tuple(_link_degrees(words)),
-        dict(_link_cues(words)),
+        bounds=bounds,
+        extremes=extremes,
+        degrees=tuple(_link_degrees(words)),
+        cues=dict(_link_cues(words)),
     )
 
 

@@ -27,7 +27,7 @@ from tgraph.compute.algebra import (
     Total,
     Within,
 )
-from tgraph.compute.grammar import CandidateQuery, Conditions, describe_class
+from tgraph.compute.grammar import Conditions, describe_class
 from tgraph.compute.linking import (
     BY_UNIT,
     EXACT,
@@ -45,6 +45,7 @@ from tgraph.compute.linking import (
     stem,
 )
 from tgraph.compute.lookup import KnowledgeLookup
+from tgraph.compute.parts import CandidateQuery
 from tgraph.index.catalogue import KnownClass
 from tgraph.model import Object
 from tgraph.resources import word_set

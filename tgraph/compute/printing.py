@@ -36,11 +36,12 @@ from tgraph.compute.algebra import (
     Total,
     Within,
 )
-from tgraph.index.catalogue import KnownClass, ValueKind
+from tgraph.index.catalogue import KnownClass
 
 Node = NamedNode | Literal | Variable
 
 ROW, VALUE, GROUP = Variable("row"), Variable("value"), Variable("group")
+SHOWN, ANCHOR = Variable("shown"), Variable("anchor")
 
 _TOTALS: dict[Total, str] = {"sum": "SUM", "average": "AVG", "minimum": "MIN", "maximum": "MAX"}
 
@@ -83,9 +84,12 @@ def print_query(query: Query) -> str:
             return f"{count} WHERE {{\n{pattern}\n}}"
         case Aggregate(total=total):
             return f"SELECT ({_TOTALS[total]}({VALUE}) AS ?total) WHERE {{\n{_single(pattern)}\n}}"
-        case Extreme(is_most=is_most):
-            order = f"DESC({VALUE})" if is_most else VALUE
-            return f"SELECT {ROW} {VALUE} WHERE {{\n{_single(pattern)}\n}}\nORDER BY {order} {ROW}"
+        case Extreme(is_most=is_most, shown=shown):
+            kept = (SHOWN,) if shown else ()
+            columns = " ".join(map(str, (ROW, VALUE, *kept)))
+            first = f"DESC({VALUE})" if is_most else str(VALUE)
+            order = " ".join(map(str, (first, ROW, *kept)))
+            return f"SELECT {columns} WHERE {{\n{_single(pattern, *kept)}\n}}\nORDER BY {order}"
         case GroupRows(place=place):
             key = _group_key(query)
             order = str(key) if place == "least" else f"DESC({key})"
@@ -200,7 +204,10 @@ def _unnamed_pattern(query: Query, names: _Names) -> Pattern:
         case CompareGroups(by=by, groups=groups):
             pattern += Pattern(filters=(_one_of(GROUP, [v for group in groups for v in group]),))
             pattern += _path_pattern(by, GROUP, names)
-        case Aggregate(path=path) | Extreme(path=path):
+        case Extreme(path=path, shown=shown):
+            pattern += _measure(path, names) if path else _places_pattern(query.rows)
+            pattern += _path_pattern(shown, SHOWN, names) if shown else Pattern()
+        case Aggregate(path=path):
             pattern += _measure(path, names)
         case Difference(path=path) | CompareTwo(path=path):
             pattern += _measure(path, names)
@@ -228,7 +235,7 @@ def exclusions_of(query: Query) -> list[Exclusion]:
         if isinstance(condition, Differs | Lacks):
             names = _Names()
             end = names.new("excluding")
-            pattern = _path_pattern(condition.path, end, names)
+            pattern = _path_pattern(condition.path, end, names, _start_of(query.rows))
             if isinstance(condition, Differs):
                 pattern += Pattern(filters=(_one_of(end, condition.values),))
             pattern += _included_pattern(query, names)
@@ -245,7 +252,7 @@ def reopening_pattern(query: Query) -> Pattern:
         if isinstance(condition, Differs):
             end = names.new("value")
             denied = ", ".join(map(str, condition.values))
-            pattern += _path_pattern(condition.path, end, names)
+            pattern += _path_pattern(condition.path, end, names, _start_of(query.rows))
             pattern += Pattern(filters=(f"FILTER({end} NOT IN ({denied}))",))
     return pattern + _included_pattern(query, names)
 
@@ -274,17 +281,43 @@ class _Names:
 
 def rows_pattern(rows: Rows, names: _Names) -> Pattern:
     """Return the pattern of the rows that meet all conditions."""
-    pattern = Pattern()
+    pattern, start = Pattern(), _start_of(rows)
     if rows.only:
-        pattern += Pattern(filters=(_one_of(ROW, rows.only),))
+        pattern += Pattern(filters=(_one_of(start, rows.only),))
     if rows.known_class is not None:
-        pattern += _class_pattern(rows.known_class, names)
+        known = rows.known_class
+        pattern += _steps_pattern(known, rows.step) if rows.step else _class_pattern(known)
     for condition in rows.conditions:
-        pattern += _condition_pattern(condition, names)
+        pattern += _condition_pattern(condition, names, start)
     return pattern
 
 
-def _class_pattern(known: KnownClass, names: _Names) -> Pattern:
+def _start_of(rows: Rows) -> Variable:
+    """Return the variable of what meets the conditions: the member, or one that stands beside."""
+    return ANCHOR if rows.step else ROW
+
+
+def _steps_pattern(known: KnownClass, step: int) -> Pattern:
+    """Return the pattern of the members that stand some places after others."""
+    pairs = [
+        f"({known.rows[at]} {known.rows[at + step]})"
+        for at in range(len(known.rows))
+        if 0 <= at + step < len(known.rows)
+    ]
+    return Pattern(filters=(f"VALUES ({ANCHOR} {ROW}) {{ {' '.join(pairs)} }}",))
+
+
+def _places_pattern(rows: Rows) -> Pattern:
+    """Return the pattern of the places at which a table lists its members."""
+    listed = rows.known_class.rows if rows.known_class else ()
+    pairs = [
+        f"({row} {Literal(str(place), datatype=v.xsd('integer'))})"
+        for place, row in enumerate(listed, 1)
+    ]
+    return Pattern(filters=(f"VALUES ({ROW} {MEASURED}) {{ {' '.join(pairs)} }}",))
+
+
+def _class_pattern(known: KnownClass) -> Pattern:
     """Return the pattern of a class: its type, where that is the whole class, or its members."""
     if known.kind == "type" or known.is_whole_type:
         return Pattern((TriplePattern(ROW, v.RDF_TYPE, NamedNode(known.type)),))
@@ -299,7 +332,7 @@ def _named(names: _Names) -> Pattern:
 def print_paths(known: KnownClass, values: Sequence[NamedNode | Literal], length: int) -> str:
     """Return the query for the paths of a length from members of a class to one of the values."""
     end, at = Variable("end"), ROW
-    class_pattern = _class_pattern(known, _Names())
+    class_pattern = _class_pattern(known)
     steps = []
     for number in range(1, length + 1):
         to = end if number == length else Variable(f"step{number}")
@@ -362,32 +395,32 @@ def _one_of(variable: Variable, terms: Sequence[NamedNode | Literal]) -> str:
     return f"VALUES {variable} {{ {' '.join(map(str, terms))} }}"
 
 
-def _condition_pattern(condition: Condition, names: _Names) -> Pattern:
+def _condition_pattern(condition: Condition, names: _Names, start: Variable = ROW) -> Pattern:
     match condition:
         case Equals(path=path, values=values):
             if len(values) == 1:
-                return _path_pattern(path, values[0], names)
+                return _path_pattern(path, values[0], names, start)
             end = names.new("value")
-            return Pattern(filters=(_one_of(end, values),)) + _path_pattern(path, end, names)
+            return Pattern(filters=(_one_of(end, values),)) + _path_pattern(path, end, names, start)
         case Differs(path=path, values=values):
             end, other = names.new("value"), names.new("other")
-            against = _path_pattern(path, other, names)
+            against = _path_pattern(path, other, names, start)
             inner = " ".join((_one_of(other, values), *map(str, against.triples)))
-            pattern = _path_pattern(path, end, names)
+            pattern = _path_pattern(path, end, names, start)
             return pattern + Pattern(filters=(f"FILTER NOT EXISTS {{ {inner} }}",))
         case Lacks(path=path):
-            against = _path_pattern(path, names.new("other"), names)
+            against = _path_pattern(path, names.new("other"), names, start)
             inner = " ".join(map(str, against.triples))
             return Pattern(filters=(f"FILTER NOT EXISTS {{ {inner} }}",))
         case OneOf(values=values):
-            return Pattern(filters=(_one_of(ROW, values),))
+            return Pattern(filters=(_one_of(start, values),))
         case Within() | ComparesTo():
-            return _referring_pattern(condition, names)
+            return _referring_pattern(condition, names, start)
         case Compares():
-            return _ordered_pattern(condition, names)
+            return _ordered_pattern(condition, names, start)
         case Contains(path=path, text=text):
             end = names.new("value")
-            pattern = _path_pattern(path, end, names)
+            pattern = _path_pattern(path, end, names, start)
             named: Node = end
             if path.kind == "entity":
                 named = names.new("name")
@@ -396,53 +429,73 @@ def _condition_pattern(condition: Condition, names: _Names) -> Pattern:
             return pattern + Pattern(filters=(f"FILTER(CONTAINS(LCASE(STR({named})), {sought}))",))
 
 
-def _referring_pattern(condition: Within | ComparesTo, names: _Names) -> Pattern:
+def _referring_pattern(condition: Within | ComparesTo, names: _Names, start: Variable) -> Pattern:
     match condition:
         case Within(path=None, query=query):
-            return Pattern(filters=(_print_result(query, ROW, names),))
+            return Pattern(filters=(_print_result(query, start, names),))
         case Within(path=path, query=query):
             assert path is not None
             end = names.new("value")
             pattern = Pattern(filters=(_print_result(query, end, names),))
-            return pattern + _path_pattern(path, end, names)
+            return pattern + _path_pattern(path, end, names, start)
         case ComparesTo(path=path, order=order, query=query):
             end, bound_name = names.new("value"), names.new("bound")
             single = _single(pattern_of(query))
             best = _print_best(query).replace("?best", str(bound_name))
             bound_query = _subquery(f"SELECT {best} WHERE {{\n{single}\n}}")
-            left = _comparable(end, path.kind) if path.kind == "year" else str(end)
+            left = _compared(end, path)
             order_filter = f"FILTER({left} {order} {bound_name})"
-            return _path_pattern(path, end, names) + Pattern(filters=(bound_query, order_filter))
+            return _path_pattern(path, end, names, start) + Pattern(
+                filters=(bound_query, order_filter)
+            )
 
 
-def _ordered_pattern(condition: Compares, names: _Names) -> Pattern:
+def _ordered_pattern(condition: Compares, names: _Names, start: Variable) -> Pattern:
     path, order, bound = condition.path, condition.order, condition.bound
     end = names.new("value")
     is_day = isinstance(bound, Literal)
-    left = f"{v.xsd('date')}({end})" if is_day else _comparable(end, path.kind)
+    left = f"{v.xsd('date')}({end})" if is_day else _comparable(end, path)
     if isinstance(bound, Decimal):
         bound = Literal(format(bound, "f"), datatype=v.xsd("decimal"))
-    pattern = _path_pattern(path, end, names)
+    pattern = _path_pattern(path, end, names, start)
     return pattern + Pattern(filters=(f"FILTER({left} {order} {bound})",))
 
 
-def _comparable(value: Variable, kind: ValueKind) -> str:
+def _comparable(value: Variable, path: Path) -> str:
+    """Return the expression by which a value is compared with a number or a year."""
+    if path.reads_number:
+        return _number_in(value)
+    return f"YEAR({value})" if path.kind in ("year", "date") else str(value)
+
+
+def _compared(value: Variable, path: Path) -> str:
     """Return the expression by which a value is put in order."""
-    return f"YEAR({value})" if kind in ("year", "date") else str(value)
+    is_read = path.kind == "year" or path.reads_number
+    return _comparable(value, path) if is_read else str(value)
+
+
+def _number_in(value: Variable) -> str:
+    """Return the expression for the first number of a text, or of the name in an IRI; an error,
+    which leaves a row out, for a text without one."""
+    text = f'REPLACE(REPLACE(STR({value}), "^urn:[a-z]*:entity:", ""), "%2C", ",")'
+    number = f'REPLACE({text}, "^[^0-9]*([0-9][0-9,]*([.][0-9]+)?).*$", "$1", "s")'
+    return f'<{v.xsd("decimal").value}>(REPLACE({number}, ",", ""))'
 
 
 def _measure(path: Path, names: _Names) -> Pattern:
     """Return the pattern of the values that are computed with: only those of the path's kind."""
     end = names.new("value")
     pattern = _path_pattern(path, end, names)
-    measured = _comparable(end, path.kind) if path.kind == "year" else str(end)
+    binding = f"BIND({_compared(end, path)} AS {MEASURED})"
+    if path.reads_number:
+        return pattern + Pattern(filters=(binding, f"FILTER(BOUND({MEASURED}))"))
     is_number = (f"FILTER(isNumeric({end}))",) if path.kind == "number" else ()
-    return pattern + Pattern(filters=(*is_number, f"BIND({measured} AS {MEASURED})"))
+    return pattern + Pattern(filters=(*is_number, binding))
 
 
-def _path_pattern(path: Path, end: Node, names: _Names) -> Pattern:
+def _path_pattern(path: Path, end: Node, names: _Names, start: Variable = ROW) -> Pattern:
     triples: list[TriplePattern] = []
-    at: Node = ROW
+    at: Node = start
     for number, known in enumerate(path.properties):
         to = names.new("step") if number + 1 < len(path.properties) else end
         ends = (to, at) if number in path.backward else (at, to)

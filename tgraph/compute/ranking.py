@@ -9,8 +9,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from tgraph.compute.algebra import Query
-from tgraph.compute.grammar import CandidateQuery
+from tgraph.compute.features import Features
 from tgraph.compute.linking import QuestionLinks
+from tgraph.compute.parts import CandidateQuery
 
 LEAST_LIKELIHOOD = 0.5
 """The likelihood below which a question has no answer by a query."""
@@ -71,3 +72,41 @@ def _rank_candidate(candidate: CandidateQuery, links: QuestionLinks) -> RankedQu
     likelihood = math.prod(candidate.scores) * UNACCOUNTED ** len(missing)
     words = tuple(links.words[at].text for at in missing)
     return RankedQuery(candidate, likelihood, words)
+
+
+CONFIDENCE = (
+    "first",
+    "margin",
+    "count",
+    "prior",
+    "missing",
+    "names",
+    "values",
+    "properties",
+    "words",
+)
+"""What the confidence in the best candidate rests on."""
+
+
+def confidence_features(features: Features, scores: Sequence[float]) -> tuple[float, ...]:
+    """Return what the confidence rests on: how the best candidate, of these features, is ranked
+    among the scores of all, and which words it leaves without account."""
+    ordered = sorted(scores, reverse=True)
+    total = sum(math.exp(score - ordered[0]) for score in ordered)
+    margin = ordered[0] - ordered[1] if len(ordered) > 1 else _WIDEST
+    missing = {kind: features.get(f"missing:{kind}", 0.0) for kind in _KINDS}
+    return (
+        -math.log(total),
+        min(margin, _WIDEST),
+        math.log(len(ordered)),
+        features.get("prior", 0.0),
+        features.get("missing", 0.0),
+        missing["name"] + missing["number"],
+        missing["value"] + missing["bound"] + missing["extreme"],
+        missing["property"],
+        missing["word"],
+    )
+
+
+_WIDEST = 5.0
+_KINDS = ("property", "value", "bound", "extreme", "number", "name", "word")

@@ -27,6 +27,7 @@ class Solution:
     statements: tuple[Statement, ...]
     value: Object | None = None
     group: Object | None = None
+    shown: Object | None = None
     excluding: tuple[Statement, ...] = ()
 
 
@@ -174,7 +175,7 @@ def bound_value(query: Extreme, solutions: Sequence[Solution]) -> Decimal | Lite
     best = winners(query, solutions)
     if not best or not isinstance(value := best[0].value, Literal):
         return None
-    if query.path.kind == "date":
+    if query.path is not None and query.path.kind == "date":
         return value
     number = compared_value(value)
     return number if isinstance(number, Decimal) else None

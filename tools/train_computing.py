@@ -1,0 +1,289 @@
+"""Fits the weights of ``tgraph/data/computing_weights.toml`` that rank the queries a question may
+mean, on the training questions of WikiTableQuestions.
+
+    python tools/train_computing.py dump WTQ CACHE OUT [--tables N] [--seed S]
+    python tools/train_computing.py fit DUMP
+
+WTQ is a clone of the set's repository, CACHE a folder for the graphs of its tables (which are made
+where they are missing), OUT a file of features and of which candidates are right. A question
+teaches by its values alone: all candidates that give them count as right, and the ranking, a
+softmax over the candidates, is fitted to the probability of the right ones together. Beside each
+question stand two that the table doesn't answer: its name or column exchanged for one of another
+table. The probability that the best candidate is right is a logistic regression on how the
+candidates are ranked, fitted to folds that the ranking wasn't fitted to.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.computing_data import (
+    TableQuestion,
+    is_right,
+    open_table,
+    read_questions,
+    values_of,
+)
+from tgraph.compute.computation import plan_query
+from tgraph.compute.evaluation import read_result
+from tgraph.compute.features import features_of, question_cues
+from tgraph.compute.printing import print_query
+from tgraph.compute.ranking import CONFIDENCE, confidence_features
+from tgraph.errors import QueryError
+from tgraph.retrieve.base import Context
+
+Matrix = NDArray[np.float64]
+LEAST_COUNT = 8
+"""The questions that a feature has to be of."""
+
+STEPS, RATE, SHRINK = 400, 0.05, 4e-4
+FOLDS = 4
+
+
+def dump(folder: Path, cache: Path, out: Path, tables: int, seed: int) -> None:
+    """Writes for each question its candidates with their features, and which are right."""
+    questions = read_questions(folder, "training")
+    names = sorted({question.table for question in questions})
+    random.Random(seed).shuffle(names)
+    kept = set(names[:tables])
+    by_table = {name: [q for q in questions if q.table == name] for name in names[:tables]}
+    replacements = _replacements([q for q in questions if q.table in kept])
+    with out.open("w", encoding="utf-8") as file:
+        for table, asked in by_table.items():
+            with open_table(folder, table, cache) as graph:
+                context = graph.opened.context()
+                for question in asked:
+                    for row in _rows(question, context, replacements):
+                        file.write(json.dumps(row) + "\n")
+
+
+def _replacements(questions: Sequence[TableQuestion]) -> dict[str, list[str]]:
+    """Words of other questions, by their first letter's kind: digits or letters."""
+    words = Counter(w for q in questions for w in q.text.split() if len(w) > 3)
+    rare = sorted(word.strip("?.,\"'") for word, count in words.items() if count <= 3)
+    return {"words": [word for word in rare if word.isalpha()]}
+
+
+def _rows(
+    question: TableQuestion, context: Context, replacements: dict[str, list[str]]
+) -> Iterator[dict[str, Any]]:
+    plan = plan_query(question.text, context)
+    cues = question_cues(plan.links)
+    candidates = []
+    for ranked in plan.ranked:
+        query = ranked.candidate.query
+        try:
+            values = values_of(query, read_result(context.store, print_query(query)), context)
+        except QueryError:
+            continue
+        key = "|".join(sorted(values))[:200]
+        candidates.append(
+            [features_of(ranked.candidate, plan.links, cues), is_right(question, values), key]
+        )
+    yield {"id": question.id, "table": question.table, "candidates": candidates}
+    changed = _exchange(question, plan.links, replacements["words"])
+    if changed:
+        plan = plan_query(changed, context)
+        cues = question_cues(plan.links)
+        own = [[features_of(r.candidate, plan.links, cues), False, ""] for r in plan.ranked]
+        yield {"id": f"{question.id}-miss", "table": question.table, "candidates": own}
+
+
+def _exchange(question: TableQuestion, links: Any, words: Sequence[str]) -> str:
+    """Return the question with words that name a value, else a column, exchanged for another's."""
+    named = [*links.values, *links.parts] or [p for p in links.properties if p.score > 0.9]
+    if not named:
+        return ""
+    chance = random.Random(zlib.crc32(question.id.encode()))
+    span = chance.choice(sorted(named, key=lambda link: sorted(link.span))).span
+    texts = [word.text for word in links.words]
+    other = chance.choice(words)
+    other = other.capitalize() if chance.random() < 0.5 else other
+    texts[min(span) : max(span) + 1] = [other]
+    return " ".join(texts)
+
+
+# --- fitting ----------------------------------------------------------------------------------
+
+
+def fit(path: Path) -> None:
+    """Prints the weights."""
+    questions = [json.loads(line) for line in path.open(encoding="utf-8")]
+    misses = [q for q in questions if q["id"].endswith("-miss")]
+    own = [q for q in questions if not q["id"].endswith("-miss")]
+    names = _names(own)
+    folds = [[], [], [], []]  # type: list[list[Any]]
+    for question in own:
+        folds[zlib.crc32(question["table"].encode()) % FOLDS].append(question)
+    rows, right, shares, found, asked = [], [], [], 0, 0
+    for at in range(FOLDS):
+        others = [q for number, fold in enumerate(folds) if number != at for q in fold]
+        weights = _fit_ranking(_groups(others, names), len(names))
+        for question in folds[at]:
+            asked += 1
+            chosen = _choose(question, names, weights)
+            if chosen is not None:
+                rows.append(chosen[0])
+                right.append(float(chosen[1]))
+                shares.append(1.0)
+                found += chosen[1]
+        for question in misses:
+            if zlib.crc32(question["table"].encode()) % FOLDS == at:
+                chosen = _choose(question, names, weights)
+                if chosen is not None:
+                    rows.append(chosen[0])
+                    right.append(0.0)
+                    shares.append(0.5)
+    print(f"# right by folds: {found} of {asked}, {found / asked:.1%}")
+    x = np.array([[1.0, *row] for row in rows])
+    y, share = np.array(right), np.array(shares)
+    confidence = _logistic(x, y, share)
+    sure = 1 / (1 + np.exp(-(x @ confidence)))
+    own_rows = share == 1.0
+    _report(sure[own_rows], y[own_rows], asked)
+    print(f"# near misses at least 0.5: {(sure[~own_rows] >= 0.5).mean():.1%}")
+    weights = _fit_ranking(_groups(own, names), len(names))
+    print("\n[confidence]")
+    for name, weight in zip(("bias", *CONFIDENCE), confidence, strict=True):
+        print(f"{name} = {weight:.4f}")
+    print("\n[candidates]")
+    for name, weight in zip(names, weights, strict=True):
+        if abs(weight) >= 0.02:
+            print(f'"{name}" = {weight:.3f}')
+
+
+def _names(questions: Sequence[Any]) -> list[str]:
+    counts: Counter[str] = Counter()
+    for question in questions:
+        counts.update({name for features, _, _ in question["candidates"] for name in features})
+    return sorted(name for name, count in counts.items() if count >= LEAST_COUNT)
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Candidates of questions that have right and wrong ones: their features as triples of row,
+    column and value, the question of each, and which are right."""
+
+    rows: NDArray[np.int64]
+    columns: NDArray[np.int64]
+    values: Matrix
+    owners: NDArray[np.int64]
+    right: Matrix
+    questions: int
+
+
+def _groups(questions: Sequence[Any], names: Sequence[str]) -> Groups:
+    at = {name: number for number, name in enumerate(names)}
+    triples: list[tuple[int, int, float]] = []
+    owners: list[int] = []
+    right: list[float] = []
+    count = 0
+    for question in questions:
+        marks = [mark for _, mark, _ in question["candidates"]]
+        if not any(marks) or all(marks):
+            continue
+        for features, mark, _ in question["candidates"]:
+            triples += [(len(owners), at[n], v) for n, v in features.items() if n in at]
+            owners.append(count)
+            right.append(float(mark))
+        count += 1
+    rows, columns, values = zip(*triples, strict=True)
+    return Groups(
+        np.array(rows),
+        np.array(columns),
+        np.array(values),
+        np.array(owners),
+        np.array(right),
+        count,
+    )
+
+
+def _fit_ranking(groups: Groups, size: int) -> Matrix:
+    """A softmax over the candidates of each question, all right ones together."""
+    owners, count = groups.owners, groups.questions
+    w, mean, square = np.zeros(size), np.zeros(size), np.zeros(size)
+    for step in range(1, STEPS + 1):
+        scores = np.bincount(groups.rows, groups.values * w[groups.columns], len(owners))
+        most = np.full(count, -np.inf)
+        np.maximum.at(most, owners, scores)
+        shares = np.exp(scores - most[owners])
+        wanted = shares * groups.right
+        all_, of_right = np.bincount(owners, shares), np.bincount(owners, wanted)
+        slope = shares / all_[owners] - wanted / of_right[owners]
+        moved = np.bincount(groups.columns, groups.values * slope[groups.rows], size)
+        d = moved / count + SHRINK * w
+        mean, square = 0.9 * mean + 0.1 * d, 0.999 * square + 0.001 * d * d
+        w -= RATE * mean / (1 - 0.9**step) / (np.sqrt(square / (1 - 0.999**step)) + 1e-8)
+    return w
+
+
+def _choose(
+    question: Any, names: Sequence[str], weights: Matrix
+) -> tuple[Sequence[float], bool] | None:
+    """The features of the confidence in the best candidate, and whether it is right."""
+    if not question["candidates"]:
+        return None
+    by_name = dict(zip(names, weights, strict=True))
+    scores = [
+        sum(by_name.get(name, 0.0) * value for name, value in features.items())
+        for features, _, _ in question["candidates"]
+    ]
+    best = int(np.argmax(scores))
+    features, right, _ = question["candidates"][best]
+    return confidence_features(features, scores), bool(right)
+
+
+def _logistic(x: Matrix, y: Matrix, shares: Matrix) -> Matrix:
+    spread = x.std(axis=0) + 1e-9
+    spread[0] = 1
+    w, mean, square = np.zeros(x.shape[1]), np.zeros(x.shape[1]), np.zeros(x.shape[1])
+    for step in range(1, 3001):
+        off = (1 / (1 + np.exp(-(x / spread @ w))) - y) * shares
+        d = off @ (x / spread) / len(y) + 1e-3 * w
+        mean, square = 0.9 * mean + 0.1 * d, 0.999 * square + 0.001 * d * d
+        w -= 0.03 * mean / (1 - 0.9**step) / (np.sqrt(square / (1 - 0.999**step)) + 1e-8)
+    return w / spread
+
+
+def _report(sure: Matrix, right: Matrix, asked: int) -> None:
+    order = np.argsort(-sure, kind="stable")
+    for share in (0.1, 0.25, 0.5, 0.75):
+        most = int(asked * share)
+        print(f"# of the surest {share:.0%}: {right[order[:most]].mean():.1%} right")
+    for low in np.arange(0, 1, 0.2):
+        own = (sure >= low) & (sure < low + 0.2)
+        if own.any():
+            print(
+                f"# {low:.1f}: {own.sum()} of mean {sure[own].mean():.2f}, {right[own].mean():.2f}"
+            )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    commands = parser.add_subparsers(required=True)
+    one = commands.add_parser("dump")
+    for name in ("wtq", "cache", "out"):
+        one.add_argument(name, type=Path)
+    one.add_argument("--tables", type=int, default=240)
+    one.add_argument("--seed", type=int, default=1)
+    one.set_defaults(run=lambda a: dump(a.wtq, a.cache, a.out, a.tables, a.seed))
+    one = commands.add_parser("fit")
+    one.add_argument("dump", type=Path)
+    one.set_defaults(run=lambda a: fit(a.dump))
+    given = parser.parse_args()
+    given.run(given)
+
+
+if __name__ == "__main__":
+    main()
