@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from pyoxigraph import Literal, NamedNode
 
@@ -16,10 +17,18 @@ from tgraph.compute.evaluation import (
     evaluate_query,
     read_result,
 )
-from tgraph.compute.grammar import make_candidates
+from tgraph.compute.grammar import MOST_CANDIDATES, make_candidates
+from tgraph.compute.group_forms import GroupForms
 from tgraph.compute.linking import QuestionLinks, link_question
+from tgraph.compute.lookup import KnowledgeLookup, without_twins
+from tgraph.compute.phrases import make_phrase_candidates
 from tgraph.compute.printing import print_paths, print_query
-from tgraph.compute.ranking import LEAST_LIKELIHOOD, RankedQuery, rank_candidates
+from tgraph.compute.ranking import (
+    LEAST_LIKELIHOOD,
+    RankedQuery,
+    keep_likeliest,
+    rank_candidates,
+)
 from tgraph.compute.results import result_terms
 from tgraph.compute.value_parts import MOST_NAMED_ROWS, ValueIndex, index_values
 from tgraph.compute.witnesses import Witness, find_witnesses
@@ -84,7 +93,7 @@ def catalogue_of(context: Context) -> Catalogue:
 
 def plan_query(question: str, context: Context, least: float = LEAST_LIKELIHOOD) -> QueryPlan:
     """Return the queries that a question may mean; ``least`` is how likely the one it means is."""
-    catalogue = catalogue_of(context)
+    catalogue = without_twins(catalogue_of(context))
 
     def find_names(names: Sequence[str]) -> Mapping[str, Sequence[str]]:
         return match_all(list(names), context.graph)
@@ -120,7 +129,16 @@ def plan_query(question: str, context: Context, least: float = LEAST_LIKELIHOOD)
     index = context.read_once("value parts", lambda: _index_values(catalogue, context))
     whole = frozenset().union(*(link.span for link in links.values))
     links = replace(links, parts=tuple(index.link_parts(links.words, whole)))
-    candidates = make_candidates(links, catalogue, find_paths)
+    lookup = KnowledgeLookup(context.store, catalogue)
+    groups = GroupForms(links, catalogue, find_paths)
+    candidates = keep_likeliest(
+        (
+            *make_candidates(links, catalogue, find_paths),
+            *islice(make_phrase_candidates(links, lookup, groups), MOST_CANDIDATES),
+            *islice(groups.candidates(), MOST_CANDIDATES),
+        ),
+        links,
+    )
     ranked = rank_candidates(candidates, links, find_terms)
     return QueryPlan(links, tuple(ranked), least)
 

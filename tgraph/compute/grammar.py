@@ -6,11 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from datetime import date
 from decimal import Decimal
 from itertools import islice, product
 
-from pyoxigraph import NamedNode
+from pyoxigraph import Literal, NamedNode
 
+from tgraph import vocabulary as v
 from tgraph.compute.algebra import (
     Aggregate,
     Compares,
@@ -24,6 +26,7 @@ from tgraph.compute.algebra import (
     Extreme,
     GroupRows,
     ListRows,
+    Order,
     Path,
     Query,
     Rows,
@@ -39,7 +42,9 @@ from tgraph.compute.linking import (
     Span,
     ValueLink,
     measure_of,
+    measures_other,
     names_other_quantity,
+    stem,
     unit_factor,
 )
 from tgraph.compute.parts import (
@@ -52,7 +57,6 @@ from tgraph.compute.parts import (
 from tgraph.compute.table_forms import TableForms
 from tgraph.index.catalogue import Catalogue, KnownClass, KnownProperty
 from tgraph.model import Object
-from tgraph.retrieve.text.lexical import stem
 
 MOST_CANDIDATES = 200
 """Candidates that a question may have; further ones are left out."""
@@ -123,8 +127,10 @@ class _Grammar:
         named = {link.known.key: link for link in self._links.classes}
         closed_types = {link.known.type for link in named.values() if link.known.is_whole_type}
         for link in named.values():
-            if link.known.kind == "type" and link.known.key in closed_types:
-                continue  # the table of the same rows is asked instead
+            if link.known.kind == "type" and (
+                link.known.key in closed_types or not self._asks_whole
+            ):
+                continue  # its table is asked instead, or phrases are read
             why = f"“{self._text(link.span)}” is the class {describe_class(link.known)}"
             yield link.known, QueryPart(link.span, (link.score,), (why,))
         spans: Span = frozenset().union(*(link.span for link in named.values()))
@@ -133,6 +139,11 @@ class _Grammar:
                 continue
             reason = f"no word names the class; {describe_class(known)} has what is asked"
             yield known, QueryPart(spans - spans, (ASSUMED_CLASS,), (reason,))
+
+    @property
+    def _asks_whole(self) -> bool:
+        """Whether a question is of a form that phrases don't have."""
+        return not self._links.cues.keys().isdisjoint(("group", "whether", "difference"))
 
     def _text(self, span: Span) -> str:
         return " ".join(self._links.words[at].text for at in sorted(span))
@@ -226,6 +237,10 @@ class _Grammar:
     def _bound_conditions(self, known: KnownClass, link: BoundLink) -> Iterator[QueryPart]:
         for part, bound, upper in self._bounded_properties(known, link):
             assert part.path is not None
+            if link.days is not None:
+                compared = _compare_days(part.path, link.order, link.days)
+                yield replace(part, path=None, conditions=compared)
+                continue
             orders: list[Condition] = [Compares(part.path, link.order, bound)]
             if upper is not None:
                 orders.append(Compares(part.path, "<=", upper))
@@ -238,7 +253,7 @@ class _Grammar:
             if own.kind not in _MEASURED:
                 continue
             is_time = own.kind in ("year", "date")
-            if is_time and not link.is_year:
+            if not _is_comparable(own, link):
                 continue
             factor = Decimal(1)
             if link.unit:
@@ -357,6 +372,8 @@ class _Grammar:
                 continue
             if own.kind != "number" and not link.is_time:
                 continue
+            if link.names and measures_other(own.name, link.names):
+                continue
             words, score, why = self._measure(own, link.span, link.measures, link.names)
             if score is not None:
                 ways.append((own, QueryPart(words, (score,), (f"{own.label}: {why}",))))
@@ -411,6 +428,34 @@ class _Grammar:
                     f"asks for the {link.known.label}",
                     is_computing=bool(base.conditions),
                 )
+
+
+def _is_comparable(own: KnownProperty, link: BoundLink) -> bool:
+    """Return whether the values of a property can be told apart by a bound: times by a year, days
+    by a date."""
+    if link.days:
+        return own.kind == "date"
+    return link.is_year or own.kind not in ("year", "date")
+
+
+def _compare_days(path: Path, order: Order, days: tuple[date, date]) -> tuple[Condition, ...]:
+    """Return the conditions that a date stands in an order to the days of a day or a month."""
+    first, last = (Literal(day.isoformat(), datatype=v.xsd("date")) for day in days)
+    if order == "=":
+        return Compares(path, ">=", first), Compares(path, "<=", last)
+    return (Compares(path, order, first if order in ("<", ">=") else last),)
+
+
+class Conditions(_Grammar):
+    """What may be asked of the members of a class: their properties, and bounds on them."""
+
+    def properties_of(self, known: KnownClass) -> dict[NamedNode, KnownProperty]:
+        """Return the properties of a class that may be computed with."""
+        return self._properties(known)
+
+    def bound_conditions(self, known: KnownClass, link: BoundLink) -> Iterator[QueryPart]:
+        """Yield the conditions that a bound of the question may be."""
+        yield from self._bound_conditions(known, link)
 
 
 def describe_class(known: KnownClass) -> str:

@@ -92,8 +92,8 @@ def print_query(query: Query) -> str:
             return f"SELECT {columns} WHERE {{\n{_single(pattern, *kept)}\n}}\nORDER BY {order}"
         case GroupRows(place=place):
             key = _group_key(query)
-            order = str(key) if place == "least" else f"DESC({key})"
-            return f"{_print_groups(query, pattern)}\nORDER BY {order} {GROUP}"
+            first = str(key) if place == "least" else f"DESC({key})"
+            return f"{_print_groups(query, pattern)}\nORDER BY {first} {GROUP}"
         case CompareGroups():
             return f"{_print_groups(query, pattern)}\nORDER BY {GROUP}"
         case Share():
@@ -348,6 +348,49 @@ def print_paths(known: KnownClass, values: Sequence[NamedNode | Literal], length
 _MOST_PATHS = 20
 
 
+def print_connections(
+    known: KnownClass,
+    target: KnownClass | Sequence[NamedNode | Literal],
+    properties: Sequence[NamedNode],
+    backward: Sequence[bool],
+) -> str:
+    """Return the query for the paths from members of a class to values, or to members of another
+    class, by certain properties, each followed forward or backward."""
+    end = Variable("end")
+    parts = [str(_class_pattern(known))]
+    if isinstance(target, KnownClass):
+        ends = str(_class_pattern(target))
+        parts.append(ends.replace(str(ROW), str(end)))
+    else:
+        parts.insert(0, f"  {_one_of(end, target)}")
+    at = ROW
+    for number, is_backward in enumerate(backward, 1):
+        to = end if number == len(backward) else Variable(f"step{number}")
+        step = (to, at) if is_backward else (at, to)
+        parts.append(f"  {_one_of(Variable(f'property{number}'), properties)}")
+        parts.append(f"  {step[0]} ?property{number} {step[1]} .")
+        at = to
+    columns = " ".join(f"?property{number}" for number in range(1, len(backward) + 1))
+    body = "\n".join(parts)
+    return (
+        f"SELECT DISTINCT {columns} WHERE {{\n{body}\n}}\nORDER BY {columns}\nLIMIT {_MOST_PATHS}"
+    )
+
+
+def print_members(known: KnownClass, values: Sequence[NamedNode]) -> str:
+    """Return the query for those of the values that are members of a class."""
+    pattern = Pattern(filters=(_one_of(ROW, values),)) + _class_pattern(known)
+    return f"SELECT DISTINCT {ROW} WHERE {{\n{pattern}\n}}\nORDER BY {ROW}"
+
+
+def print_classes(known: KnownClass, path: Path) -> str:
+    """Return the query for the types of what a path leads to from members of a class."""
+    names = _Names()
+    pattern = _class_pattern(known, names) + _path_pattern(path, VALUE)
+    pattern += Pattern((TriplePattern(VALUE, v.RDF_TYPE, Variable("type")),))
+    return f"SELECT DISTINCT ?type WHERE {{\n{pattern}\n}}\nORDER BY ?type"
+
+
 def _one_of(variable: Variable, terms: Sequence[NamedNode | Literal]) -> str:
     return f"VALUES {variable} {{ {' '.join(map(str, terms))} }}"
 
@@ -410,7 +453,8 @@ def _referring_pattern(condition: Within | ComparesTo, names: _Names, start: Var
 def _ordered_pattern(condition: Compares, names: _Names, start: Variable) -> Pattern:
     path, order, bound = condition.path, condition.order, condition.bound
     end = names.new("value")
-    left = str(end) if isinstance(bound, Literal) else _comparable(end, path)
+    is_day = isinstance(bound, Literal)
+    left = f"{v.xsd('date')}({end})" if is_day else _comparable(end, path)
     if isinstance(bound, Decimal):
         bound = Literal(format(bound, "f"), datatype=v.xsd("decimal"))
     pattern = _path_pattern(path, end, names, start)

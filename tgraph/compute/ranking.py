@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from tgraph.compute.algebra import Query
@@ -20,6 +20,9 @@ from tgraph.resources import load_tables
 
 LEAST_LIKELIHOOD = 0.5
 """The likelihood below which a question has no answer by a query."""
+
+UNACCOUNTED = 0.25
+"""The factor of a strict reading's likelihood for each word that it doesn't account for."""
 
 MOST_EVALUATED = 8
 """The best candidates that are evaluated, so that their results count in the ranking."""
@@ -69,19 +72,86 @@ def rank_candidates(
 ) -> list[RankedQuery]:
     """Return the candidates, the likeliest first, closed classes before others.
 
-    The likelihood of the first is the confidence that its result is what is asked for."""
+    A reading that accounts for every word by sure links needs no weights; of other readings of
+    tables the learnt weights decide, and how likely the first of them is."""
+    strict = _rank_strictly(candidates, links)
+    if not strict or strict[0].likelihood >= LEAST_LIKELIHOOD:
+        return strict
+    of_tables = [candidate for candidate in candidates if _is_of_table(candidate)]
+    weighed = _rank_by_weights(of_tables, links, find_terms)
+    others = [one for one in strict if not _is_of_table(one.candidate)]
+    return sorted((*weighed, *others), key=lambda one: -one.likelihood)
+
+
+def _is_of_table(candidate: CandidateQuery) -> bool:
+    known = candidate.query.rows.known_class
+    return known is not None and known.kind == "table"
+
+
+def keep_likeliest(
+    candidates: Iterable[CandidateQuery], links: QuestionLinks
+) -> list[CandidateQuery]:
+    """Return the candidates without those of the same query that are less likely."""
+    kept: dict[Query, RankedQuery] = {}
+    for candidate in candidates:
+        ranked = _rank_strict(candidate, links)
+        other = kept.get(candidate.query)
+        if other is None or ranked.likelihood > other.likelihood:
+            kept[candidate.query] = ranked
+    return [ranked.candidate for ranked in kept.values()]
+
+
+# --- strict readings --------------------------------------------------------------------------
+
+
+def _rank_strictly(candidates: Sequence[CandidateQuery], links: QuestionLinks) -> list[RankedQuery]:
+    """Return the candidates by how sure their links are; several that are as likely as the best,
+    of classes as closed, are each as likely as chance among them: the question doesn't say which
+    it means."""
+    ranked = [_rank_strict(candidate, links) for candidate in candidates]
+    ranked.sort(key=lambda one: _preference(one.candidate, one.likelihood))
+    if not ranked:
+        return []
+    keys = [_preference(one.candidate, one.likelihood)[:2] for one in ranked]
+    rivals = [one for one, key in zip(ranked, keys, strict=True) if key == keys[0]]
+    if len(rivals) == 1:
+        return ranked
+    shared = ranked[0].likelihood / len(rivals)
+    return [replace(one, likelihood=shared) for one in rivals] + ranked[len(rivals) :]
+
+
+def _rank_strict(candidate: CandidateQuery, links: QuestionLinks) -> RankedQuery:
+    missing = len(links.content - candidate.span)
+    return _ranked(candidate, math.prod(candidate.scores) * UNACCOUNTED**missing, links)
+
+
+def _preference(candidate: CandidateQuery, score: float) -> tuple[float, int, int]:
+    known = candidate.query.rows.known_class
+    order = ("table", "type", "name").index(known.kind) if known else 3
+    return -round(score, 4), order, -(known.members if known else 0)
+
+
+# --- readings that leave words out ------------------------------------------------------------
+
+
+def _rank_by_weights(
+    candidates: Sequence[CandidateQuery], links: QuestionLinks, find_terms: FindTerms
+) -> list[RankedQuery]:
+    """Return the candidates by what was learnt; the likelihood of the first is the confidence that
+    its result is what is asked for."""
     cues, weights = question_cues(links), candidate_weights()
     scored = [
         (candidate, ScoredCandidate(features, weigh_features(features, weights)))
         for candidate in candidates
         for features in (features_of(candidate, links, cues),)
     ]
-    scored.sort(key=_preference)
+    scored.sort(key=lambda pair: _preference(pair[0], pair[1].score))
     evaluated = [
         (candidate, _with_result(found, candidate.query, find_terms(candidate.query), cues))
         for candidate, found in scored[:MOST_EVALUATED]
     ]
-    scored = sorted(evaluated, key=_preference) + scored[MOST_EVALUATED:]
+    evaluated.sort(key=lambda pair: _preference(pair[0], pair[1].score))
+    scored = evaluated + scored[MOST_EVALUATED:]
     if not scored:
         return []
     sure = confidence([found for _, found in scored])
@@ -98,12 +168,6 @@ def _with_result(
     added = dict(result_features(query, terms, cues))
     score = found.score + weigh_features(added, candidate_weights())
     return ScoredCandidate({**found.features, **added}, score, frozenset(terms))
-
-
-def _preference(pair: tuple[CandidateQuery, ScoredCandidate]) -> tuple[float, int, int]:
-    known = pair[0].query.rows.known_class
-    order = ("table", "type", "name").index(known.kind) if known else 3
-    return -round(pair[1].score, 4), order, -(known.members if known else 0)
 
 
 def _ranked(candidate: CandidateQuery, likelihood: float, links: QuestionLinks) -> RankedQuery:

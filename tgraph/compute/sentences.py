@@ -268,6 +268,9 @@ class _Writer:
         which = self._conditions(query.rows, plural=True)
         count = len(self._computed.rows)
         among = f" of the {count:,} {self._plural()}{_that(which)}" if count > 1 else ""
+        if len(query.rows.only) == 1:
+            name, value = self._label(best[0].row), self._value(best[0], path)
+            return f"the {path.last.name} of {name} is {value}."
         if query.places == 1 and _is_participle(path.last.name):
             names = list_names([self._label(solution.row) for solution in best])
             was = "was" if len(best) == 1 else "were"
@@ -499,6 +502,7 @@ class _Writer:
             if isinstance(condition, Within | ComparesTo)
             else self._condition(condition, plural)
             for condition in rows.conditions
+            if not _ends_period(condition, rows.conditions)
         ]
         has = "have " if plural else "has "
         for at in range(len(parts) - 1, 0, -1):
@@ -556,13 +560,21 @@ class _Writer:
                 return f"{has} a {name} other than {value}"
             case Compares(order=order, bound=bound):
                 if isinstance(bound, Literal) or path.kind in ("year", "date"):
-                    when = bound.value if isinstance(bound, Literal) else format(bound, "f")
-                    time = f"{_TIME_ORDERS[order]} {when}"
+                    time = self._time(condition)
                     return f"{was} {name} {time}" if is_verb else f"{has} a {name} {time}"
                 return f"{has} a {name} of {_ORDERS[order]} {self._amount(bound, path)}"
             case Contains(text=text):
                 return f"{has} “{text}” in {name}"
         raise AssertionError(condition)
+
+    def _time(self, condition: Compares) -> str:
+        """Return a bound on a time in words, with the end of a period that it begins."""
+        when = _write_time(condition.bound)
+        for end in self._query.rows.conditions:
+            if isinstance(end, Compares) and _is_period(condition, end):
+                until = _write_time(end.bound)
+                return f"on {when}" if until == when else f"from {when} until {until}"
+        return f"{_TIME_ORDERS[condition.order]} {when}"
 
     def _terms(self, terms: Iterable[Object]) -> list[str]:
         return [self._term(term) for term in terms]
@@ -591,6 +603,21 @@ class _Writer:
 def _name_path(path: Path) -> str:
     """Return a path as a quoted name: where it leads back, what the member is a value of."""
     return f"a value of “{path.last.name}”" if path.is_backward else f"“{path.label}”"
+
+
+def _write_time(bound: Decimal | Literal) -> str:
+    return bound.value if isinstance(bound, Literal) else format(bound, "f")
+
+
+def _is_period(start: Compares, end: Compares) -> bool:
+    return start.path == end.path and (start.order, end.order) == (">=", "<=")
+
+
+def _ends_period(condition: Condition, conditions: Sequence[Condition]) -> bool:
+    """Return whether a condition is the end of a period that another begins."""
+    if not isinstance(condition, Compares) or condition.path.kind not in ("year", "date"):
+        return False
+    return any(isinstance(one, Compares) and _is_period(one, condition) for one in conditions)
 
 
 def _that(what: str) -> str:

@@ -312,12 +312,12 @@ class TableForms:
 
     def _totals(self, base: QueryPart, rows: Rows) -> Iterator[tuple[QueryPart, Query]]:
         for total in ("sum", "average"):
-            cue = self._links.cue(total)  # type: ignore[arg-type]
+            cue = self._links.cue(total)
             if not cue and not (total == "sum" and self._links.cue("count")):
                 continue
             for path, part in self._measures():
                 if path.kind == "number" and (part.span or cue):
-                    query = Aggregate(rows, total, path)  # type: ignore[arg-type]
+                    query = Aggregate(rows, total, path)
                     yield base + QueryPart(cue | self._links.cue("count")) + part, query
 
     def _common(self, base: QueryPart, rows: Rows) -> Iterator[tuple[QueryPart, Query]]:
