@@ -75,15 +75,10 @@ def make_candidates(
 ) -> list[CandidateQuery]:
     """Return the queries that a question may mean, in no order of likelihood."""
     grammar = _Grammar(links, catalogue, find_paths)
-    made = islice(grammar.candidates(), MOST_CANDIDATES)
+    strict = islice(grammar.candidates(), MOST_CANDIDATES)
     tables = (TableForms(links, catalogue, known) for known in linked_tables(links, catalogue))
     of_tables = (candidate for table in tables for candidate in table.candidates())
-    candidates: dict[Query, CandidateQuery] = {}
-    for candidate in (*made, *islice(of_tables, MOST_OF_TABLES)):
-        known = candidates.setdefault(candidate.query, candidate)
-        if len(known.span) < len(candidate.span):
-            candidates[candidate.query] = candidate
-    return list(candidates.values())
+    return [*strict, *islice(of_tables, MOST_OF_TABLES)]
 
 
 def linked_tables(links: QuestionLinks, catalogue: Catalogue) -> list[KnownClass]:

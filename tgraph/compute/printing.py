@@ -386,7 +386,7 @@ def print_members(known: KnownClass, values: Sequence[NamedNode]) -> str:
 def print_classes(known: KnownClass, path: Path) -> str:
     """Return the query for the types of what a path leads to from members of a class."""
     names = _Names()
-    pattern = _class_pattern(known, names) + _path_pattern(path, VALUE)
+    pattern = _class_pattern(known) + _path_pattern(path, VALUE, names)
     pattern += Pattern((TriplePattern(VALUE, v.RDF_TYPE, Variable("type")),))
     return f"SELECT DISTINCT ?type WHERE {{\n{pattern}\n}}\nORDER BY ?type"
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from functools import cached_property
 from itertools import combinations, product
 
@@ -38,6 +39,8 @@ from tgraph.compute.linking import (
     QuestionLinks,
     Span,
     ValueLink,
+    names_other_quantity,
+    unit_factor,
 )
 from tgraph.compute.parts import ASSUMED_PROPERTY, CandidateQuery, QueryPart, sum_parts
 from tgraph.index.catalogue import Catalogue, KnownClass, KnownProperty
@@ -75,7 +78,10 @@ class TableForms:
         """Yield the candidates, those of the most conditions first."""
         for base in self._bases():
             for part, query in self._forms(base):
-                yield CandidateQuery(query, part.span, part.scores, part.reasons, True)
+                is_computing = not isinstance(query, ListRows)
+                yield CandidateQuery(
+                    query, part.span, part.scores, part.reasons, is_computing, is_strict=False
+                )
 
     # --- columns ---
 
@@ -119,6 +125,8 @@ class TableForms:
         for own in self._columns.values():
             path = _measurable(own)
             if path is None or (link is not None and link.is_time and not _is_time(own)):
+                continue
+            if link is not None and names_other_quantity(own.name, link.names):
                 continue
             part = self._column_part(own, "what is measured")
             if link is not None and link.names & set(_stems(own.name)):
@@ -232,12 +240,15 @@ class TableForms:
                 continue
             if not link.is_year and own.kind in ("year", "date"):
                 continue
+            factor = unit_factor(link.unit, own.unit) if link.unit and own.unit else Decimal(1)
+            if factor is None or names_other_quantity(own.name, link.names):
+                continue
             named = self._named.get(own.iri)
             if named is None and not (link.is_year and _is_time(own)) and link.order == "=":
                 continue
-            conditions: list[Condition] = [Compares(path, link.order, link.number)]
+            conditions: list[Condition] = [Compares(path, link.order, link.number * factor)]
             if link.upper is not None:
-                conditions.append(Compares(path, "<=", link.upper))
+                conditions.append(Compares(path, "<=", link.upper * factor))
             span = link.span | (named.span if named else frozenset())
             score = named.score if named else ASSUMED_PROPERTY
             why = f"“{text}” bounds {own.label}"
