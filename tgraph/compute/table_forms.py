@@ -129,6 +129,9 @@ class TableForms:
             if link is not None and names_other_quantity(own.name, link.names):
                 continue
             part = self._column_part(own, "what is measured")
+            is_adjective = link is not None and bool(link.names)
+            if is_adjective and path.reads_number and own.iri not in self._named:
+                continue
             if link is not None and link.names & set(_stems(own.name)):
                 part = QueryPart(link.span, (1.0,), (f"the adjective is of {own.label}",))
             ways.append((path, part))
