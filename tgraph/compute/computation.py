@@ -11,7 +11,7 @@ from pyoxigraph import Literal, NamedNode
 from tgraph import vocabulary as v
 from tgraph.compute.algebra import LONGEST_PATH
 from tgraph.compute.evaluation import BOUNDS, Computed, EvaluationBounds, evaluate_query
-from tgraph.compute.grammar import MOST_CANDIDATES, make_candidates
+from tgraph.compute.grammar import MOST_CANDIDATES, make_candidates, make_table_candidates
 from tgraph.compute.group_forms import GroupForms
 from tgraph.compute.linking import QuestionLinks, link_question
 from tgraph.compute.lookup import KnowledgeLookup, without_twins
@@ -114,15 +114,16 @@ def plan_query(question: str, context: Context, least: float = LEAST_LIKELIHOOD)
     links = replace(links, parts=tuple(index.link_parts(links.words, whole)))
     lookup = KnowledgeLookup(context.store, catalogue)
     groups = GroupForms(links, catalogue, find_paths)
-    candidates = keep_likeliest(
-        (
-            *make_candidates(links, catalogue, find_paths),
-            *islice(make_phrase_candidates(links, lookup, groups), MOST_CANDIDATES),
-            *islice(groups.candidates(), MOST_CANDIDATES),
-        ),
-        links,
+    exact = (
+        *make_candidates(links, catalogue, find_paths),
+        *islice(make_phrase_candidates(links, lookup, groups), MOST_CANDIDATES),
+        *islice(groups.candidates(), MOST_CANDIDATES),
     )
-    return QueryPlan(links, tuple(rank_candidates(candidates, links)), least)
+    ranked = rank_candidates(keep_likeliest(exact, links), links)
+    if not ranked or ranked[0].likelihood < least:
+        further = make_table_candidates(links, catalogue)
+        ranked = rank_candidates(keep_likeliest((*exact, *further), links), links)
+    return QueryPlan(links, tuple(ranked), least)
 
 
 def _index_values(catalogue: Catalogue, context: Context) -> ValueIndex:

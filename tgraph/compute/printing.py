@@ -87,13 +87,13 @@ def print_query(query: Query) -> str:
         case Extreme(is_most=is_most, shown=shown):
             kept = (SHOWN,) if shown else ()
             columns = " ".join(map(str, (ROW, VALUE, *kept)))
-            first = f"DESC({VALUE})" if is_most else str(VALUE)
+            first = f"DESC({VALUE})" if is_most else f"{VALUE}"
             order = " ".join(map(str, (first, ROW, *kept)))
             return f"SELECT {columns} WHERE {{\n{_single(pattern, *kept)}\n}}\nORDER BY {order}"
         case GroupRows(place=place):
             key = _group_key(query)
-            order = str(key) if place == "least" else f"DESC({key})"
-            return f"{_print_groups(query, pattern)}\nORDER BY {order} {GROUP}"
+            direction = str(key) if place == "least" else f"DESC({key})"
+            return f"{_print_groups(query, pattern)}\nORDER BY {direction} {GROUP}"
         case CompareGroups():
             return f"{_print_groups(query, pattern)}\nORDER BY {GROUP}"
         case Share():
@@ -357,9 +357,9 @@ def print_connections(
     """Return the query for the paths from members of a class to values, or to members of another
     class, by certain properties, each followed forward or backward."""
     end = Variable("end")
-    parts = [str(_class_pattern(known, _Names()))]
+    parts = [str(_class_pattern(known))]
     if isinstance(target, KnownClass):
-        ends = str(_class_pattern(target, _Names()))
+        ends = str(_class_pattern(target))
         parts.append(ends.replace(str(ROW), str(end)))
     else:
         parts.insert(0, f"  {_one_of(end, target)}")
@@ -379,14 +379,14 @@ def print_connections(
 
 def print_members(known: KnownClass, values: Sequence[NamedNode]) -> str:
     """Return the query for those of the values that are members of a class."""
-    pattern = Pattern(filters=(_one_of(ROW, values),)) + _class_pattern(known, _Names())
+    pattern = Pattern(filters=(_one_of(ROW, values),)) + _class_pattern(known)
     return f"SELECT DISTINCT {ROW} WHERE {{\n{pattern}\n}}\nORDER BY {ROW}"
 
 
 def print_classes(known: KnownClass, path: Path) -> str:
     """Return the query for the types of what a path leads to from members of a class."""
     names = _Names()
-    pattern = _class_pattern(known, names) + _path_pattern(path, VALUE, names)
+    pattern = _class_pattern(known) + _path_pattern(path, VALUE, names)
     pattern += Pattern((TriplePattern(VALUE, v.RDF_TYPE, Variable("type")),))
     return f"SELECT DISTINCT ?type WHERE {{\n{pattern}\n}}\nORDER BY ?type"
 
