@@ -14,25 +14,15 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from pathlib import Path
 
 from pyoxigraph import NamedNode
 
 import tgraph
-from tgraph.compute.algebra import (
-    Aggregate,
-    Count,
-    Difference,
-    Exists,
-    Extreme,
-    GroupRows,
-    ListRows,
-    Query,
-)
-from tgraph.compute.evaluation import Bindings, compared_value
+from tgraph.compute.algebra import Exists, GroupRows, Query
+from tgraph.compute.evaluation import Bindings
+from tgraph.compute.results import result_terms
 from tgraph.engine.graph import KnowledgeGraph
-from tgraph.model import Object
 from tgraph.retrieve.base import Context
 from tgraph.retrieve.labels import labels_of
 from tgraph.settings import load_settings
@@ -177,43 +167,10 @@ def _are_alike(one: AnswerValue, other: AnswerValue) -> bool:
 
 def values_of(query: Query, bindings: Sequence[Bindings], context: Context) -> list[str]:
     """Return the values that a result answers with: rows by name, values as they are written."""
-    match query:
-        case Count(distinct=None):
-            terms = [bindings[0]["count"]]
-        case Count():
-            terms = [bindings[0]["distinct"]]
-        case Aggregate():
-            terms = [bindings[0]["total"]] if "total" in bindings[0] else []
-        case Extreme():
-            terms = _winning_terms(query, bindings)
-        case GroupRows(place=None):
-            return []
-        case GroupRows(path=path):
-            counts = [number_of(row["total" if path else "count"]) for row in bindings]
-            terms = [r["group"] for r, n in zip(bindings, counts, strict=True) if n == counts[0]]
-        case ListRows(shown=None):
-            terms = [row["row"] for row in bindings]
-        case ListRows():
-            terms = [row["value"] for row in bindings]
-        case Difference():
-            numbers = [number_of(row["value"]) for row in bindings]
-            return [str(abs(numbers[0] - numbers[1]))] if len(numbers) == 2 else []
-        case Exists():
-            return ["yes" if bindings[0]["is"].value == "true" else "no"]
-        case _:
-            return []
+    if isinstance(query, Exists):
+        return ["yes" if bindings[0]["is"].value == "true" else "no"]
+    if isinstance(query, GroupRows) and query.place is None:
+        return []
+    terms = result_terms(query, bindings)
     labels = labels_of(context.graph, [term for term in terms if isinstance(term, NamedNode)])
-    return [labels[t] if isinstance(t, NamedNode) else t.value for t in dict.fromkeys(terms)]
-
-
-def _winning_terms(query: Extreme, bindings: Sequence[Bindings]) -> list[Object]:
-    values = [compared_value(row["value"]) for row in bindings]
-    best = list(dict.fromkeys(values))[: query.places]
-    name = "shown" if query.shown else "row"
-    return [row[name] for row, value in zip(bindings, values, strict=True) if value in best]
-
-
-def number_of(term: Object) -> Decimal:
-    """Return the number that a term is, 0 for a text."""
-    value = compared_value(term)
-    return value if isinstance(value, Decimal) else Decimal(0)
+    return [labels[t] if isinstance(t, NamedNode) else t.value for t in terms]

@@ -37,9 +37,16 @@ from benchmarks.computing_data import (
 )
 from tgraph.compute.computation import plan_query
 from tgraph.compute.evaluation import read_result
-from tgraph.compute.features import features_of, question_cues
+from tgraph.compute.features import features_of, question_cues, result_features
 from tgraph.compute.printing import print_query
-from tgraph.compute.ranking import CONFIDENCE, confidence_features
+from tgraph.compute.ranking import (
+    CONFIDENCE,
+    MOST_EVALUATED,
+    ScoredCandidate,
+    confidence_features,
+    weigh_features,
+)
+from tgraph.compute.results import result_terms
 from tgraph.errors import QueryError
 from tgraph.retrieve.base import Context
 
@@ -49,6 +56,7 @@ LEAST_COUNT = 8
 
 STEPS, RATE, SHRINK = 400, 0.05, 4e-4
 FOLDS = 4
+_OF_RESULTS = ("results:", "answer_given")
 
 
 def dump(folder: Path, cache: Path, out: Path, tables: int, seed: int) -> None:
@@ -84,19 +92,32 @@ def _rows(
     for ranked in plan.ranked:
         query = ranked.candidate.query
         try:
-            values = values_of(query, read_result(context.store, print_query(query)), context)
+            bindings = read_result(context.store, print_query(query))
         except QueryError:
             continue
-        key = "|".join(sorted(values))[:200]
+        values = values_of(query, bindings, context)
+        features = {
+            **features_of(ranked.candidate, plan.links, cues),
+            **dict(result_features(query, result_terms(query, bindings), cues)),
+        }
         candidates.append(
-            [features_of(ranked.candidate, plan.links, cues), is_right(question, values), key]
+            [features, is_right(question, values), zlib.crc32("|".join(sorted(values)).encode())]
         )
     yield {"id": question.id, "table": question.table, "candidates": candidates}
     changed = _exchange(question, plan.links, replacements["words"])
     if changed:
         plan = plan_query(changed, context)
         cues = question_cues(plan.links)
-        own = [[features_of(r.candidate, plan.links, cues), False, ""] for r in plan.ranked]
+        own = []
+        for ranked in plan.ranked:
+            query = ranked.candidate.query
+            bindings = read_result(context.store, print_query(query))
+            features = {
+                **features_of(ranked.candidate, plan.links, cues),
+                **dict(result_features(query, result_terms(query, bindings), cues)),
+            }
+            terms = result_terms(query, bindings)
+            own.append([features, False, zlib.crc32("|".join(sorted(map(str, terms))).encode())])
         yield {"id": f"{question.id}-miss", "table": question.table, "candidates": own}
 
 
@@ -231,17 +252,27 @@ def _fit_ranking(groups: Groups, size: int) -> Matrix:
 def _choose(
     question: Any, names: Sequence[str], weights: Matrix
 ) -> tuple[Sequence[float], bool] | None:
-    """The features of the confidence in the best candidate, and whether it is right."""
+    """The features of the confidence in the best candidate, and whether it is right, ranked as
+    questions are: the results of the best alone count."""
     if not question["candidates"]:
         return None
     by_name = dict(zip(names, weights, strict=True))
-    scores = [
-        sum(by_name.get(name, 0.0) * value for name, value in features.items())
-        for features, _, _ in question["candidates"]
+    scored = []
+    for features, right, key in question["candidates"]:
+        of_result = {n: v for n, v in features.items() if n.startswith(_OF_RESULTS)}
+        others = {n: v for n, v in features.items() if n not in of_result}
+        score = weigh_features(others, by_name)
+        scored.append((score, weigh_features(of_result, by_name), features, right, key))
+    scored.sort(key=lambda one: -one[0])
+    first = [
+        (ScoredCandidate(features, score + more, key), right)
+        for score, more, features, right, key in scored[:MOST_EVALUATED]
     ]
-    best = int(np.argmax(scores))
-    features, right, _ = question["candidates"][best]
-    return confidence_features(features, scores), bool(right)
+    first.sort(key=lambda one: -one[0].score)
+    rest = [
+        ScoredCandidate(features, score) for score, _, features, _, _ in scored[MOST_EVALUATED:]
+    ]
+    return confidence_features([*(one for one, _ in first), *rest]), bool(first[0][1])
 
 
 def _logistic(x: Matrix, y: Matrix, shares: Matrix) -> Matrix:

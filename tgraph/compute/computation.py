@@ -9,28 +9,40 @@ from itertools import islice
 from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
-from tgraph.compute.algebra import LONGEST_PATH
-from tgraph.compute.evaluation import BOUNDS, Computed, EvaluationBounds, evaluate_query
+from tgraph.compute.algebra import LONGEST_PATH, Query
+from tgraph.compute.evaluation import (
+    BOUNDS,
+    Computed,
+    EvaluationBounds,
+    evaluate_query,
+    read_result,
+)
 from tgraph.compute.grammar import MOST_CANDIDATES, make_candidates, make_table_candidates
 from tgraph.compute.group_forms import GroupForms
 from tgraph.compute.linking import QuestionLinks, link_question
 from tgraph.compute.lookup import KnowledgeLookup, without_twins
 from tgraph.compute.phrases import make_phrase_candidates
-from tgraph.compute.printing import print_paths
+from tgraph.compute.printing import print_paths, print_query
 from tgraph.compute.ranking import (
     LEAST_LIKELIHOOD,
     RankedQuery,
     keep_likeliest,
     rank_candidates,
+    rank_strictly,
 )
+from tgraph.compute.results import result_terms
 from tgraph.compute.value_parts import MOST_NAMED_ROWS, ValueIndex, index_values
 from tgraph.compute.witnesses import Witness, find_witnesses
+from tgraph.errors import QueryError
 from tgraph.index.catalogue import Catalogue, KnownClass, count_catalogue
 from tgraph.model import Object
 from tgraph.retrieve.base import Context
 from tgraph.retrieve.entity_matching import match_all
 from tgraph.retrieve.labels import labels_of
 from tgraph.store.base import Solutions
+
+PLANNING = EvaluationBounds(rows=1_000, seconds=0.5)
+"""The bounds in which a candidate is evaluated for its ranking."""
 
 MOST_LITERALS = 20
 """Statements with a literal that are looked at for its properties."""
@@ -107,6 +119,12 @@ def plan_query(question: str, context: Context, least: float = LEAST_LIKELIHOOD)
                 return paths
         return ()
 
+    def find_terms(query: Query) -> Sequence[Object]:
+        try:
+            return result_terms(query, read_result(context.store, print_query(query), PLANNING))
+        except QueryError:
+            return ()
+
     structured = {known.iri for known in catalogue.properties if known.is_structured}
     links = link_question(question, catalogue, find_names, find_literals)
     index = context.read_once("value parts", lambda: _index_values(catalogue, context))
@@ -119,10 +137,10 @@ def plan_query(question: str, context: Context, least: float = LEAST_LIKELIHOOD)
         *islice(make_phrase_candidates(links, lookup, groups), MOST_CANDIDATES),
         *islice(groups.candidates(), MOST_CANDIDATES),
     )
-    ranked = rank_candidates(keep_likeliest(exact, links), links)
+    ranked = rank_strictly(keep_likeliest(exact, links), links)
     if not ranked or ranked[0].likelihood < least:
         further = make_table_candidates(links, catalogue)
-        ranked = rank_candidates(keep_likeliest((*exact, *further), links), links)
+        ranked = rank_candidates(keep_likeliest((*exact, *further), links), links, find_terms)
     return QueryPlan(links, tuple(ranked), least)
 
 

@@ -24,7 +24,8 @@ from tgraph.compute.algebra import (
 )
 from tgraph.compute.linking import PropertyLink, QuestionLinks, Span
 from tgraph.compute.parts import CandidateQuery
-from tgraph.resources import load_tables, word_set
+from tgraph.model import Object
+from tgraph.resources import word_set
 
 Features = Mapping[str, float]
 
@@ -283,12 +284,15 @@ def _is_named_beside_extreme(measure: Path, links: QuestionLinks) -> bool:
     )
 
 
-def weigh_features(features: Features, weights: Mapping[str, float]) -> float:
-    """Return the sum of the weighed features."""
-    return sum(weights.get(name, 0.0) * value for name, value in features.items())
-
-
-@cache
-def learnt_weights() -> Mapping[str, float]:
-    """Return the weights of the features of candidates."""
-    return load_tables("computing_weights")["candidates"]
+def result_features(
+    query: Query, terms: Sequence[Object], cues: Sequence[str]
+) -> Iterator[tuple[str, float]]:
+    """Yield the features of a result: how many terms it has, and whether the question has them."""
+    many = ("none", "one", "two")[min(len(terms), 2)]
+    is_zero = len(terms) == 1 and terms[0].value in ("0", "0.0")
+    yield f"results:{'zero' if is_zero else many}", 1.0
+    yield f"results:{'zero' if is_zero else many}&{form_of(query)}", 1.0
+    yield f"results:{many}&{cues[0]}", 1.0
+    given = {value for c in query.rows.conditions for value in getattr(c, "values", ())}
+    if terms and given.union(query.rows.only).issuperset(terms):
+        yield f"answer_given&{'joining' if 'word_joining' in cues else 'single'}", 1.0

@@ -92,8 +92,8 @@ def print_query(query: Query) -> str:
             return f"SELECT {columns} WHERE {{\n{_single(pattern, *kept)}\n}}\nORDER BY {order}"
         case GroupRows(place=place):
             key = _group_key(query)
-            direction = str(key) if place == "least" else f"DESC({key})"
-            return f"{_print_groups(query, pattern)}\nORDER BY {direction} {GROUP}"
+            first = str(key) if place == "least" else f"DESC({key})"
+            return f"{_print_groups(query, pattern)}\nORDER BY {first} {GROUP}"
         case CompareGroups():
             return f"{_print_groups(query, pattern)}\nORDER BY {GROUP}"
         case Share():
@@ -101,7 +101,7 @@ def print_query(query: Query) -> str:
         case Difference() | CompareTwo():
             return f"SELECT {ROW} {VALUE} WHERE {{\n{_single(pattern)}\n}}"
         case ListRows(limit=limit, shown=shown):
-            columns = f"{ROW} {VALUE}" if shown else ROW
+            columns = f"{ROW} {VALUE}" if shown else f"{ROW}"
             end = f"\nLIMIT {limit}" if limit is not None else ""
             return f"SELECT DISTINCT {columns} WHERE {{\n{pattern}\n}}\nORDER BY {columns}{end}"
 

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from pyoxigraph import Literal, NamedNode
 
-from tgraph.compute.algebra import Extreme, GroupRows, ListRows, Query
+from tgraph.compute.algebra import Count, Difference, Extreme, GroupRows, ListRows, Query
 from tgraph.index.graph_source import Statement
 from tgraph.model import Object
 
@@ -179,3 +179,37 @@ def bound_value(query: Extreme, solutions: Sequence[Solution]) -> Decimal | Lite
         return value
     number = compared_value(value)
     return number if isinstance(number, Decimal) else None
+
+
+def result_terms(query: Query, bindings: Sequence[Mapping[str, Object]]) -> list[Object]:
+    """Return the terms that a result answers with, each once: members, values, or a number."""
+    match query:
+        case GroupRows() | Extreme():
+            terms = _first_terms(query, bindings)
+        case ListRows(shown=shown):
+            terms = [row["value" if shown else "row"] for row in bindings]
+        case Difference():
+            numbers = [compared_value(row["value"]) for row in bindings]
+            one, two = numbers if len(numbers) == 2 else ("", "")
+            apart = isinstance(one, Decimal) and isinstance(two, Decimal)
+            terms = [Literal(str(abs(one - two)))] if apart else []  # type: ignore[operator]
+        case Count(distinct=distinct):
+            terms = [bindings[0]["distinct" if distinct else "count"]]
+        case _:
+            terms = [next(iter(row.values())) for row in bindings[:1] if row]
+    return list(dict.fromkeys(terms))
+
+
+def _first_terms(
+    query: GroupRows | Extreme, bindings: Sequence[Mapping[str, Object]]
+) -> list[Object]:
+    """Return the terms in the places that are asked; bindings stand in their order."""
+    if isinstance(query, Extreme):
+        name, key, places = "shown" if query.shown else "row", "value", query.places
+    else:
+        name, key, places = "group", "total" if query.path else "count", 1
+        if query.place is None:
+            return [row[name] for row in bindings]
+    values = [compared_value(row[key]) for row in bindings]
+    best = list(dict.fromkeys(values))[:places]
+    return [row[name] for row, value in zip(bindings, values, strict=True) if value in best]

@@ -237,8 +237,35 @@ class _Writer:
         return f" {of} {has} no value of {path.last.name}."
 
     def _extreme(self, query: Extreme) -> str:
+        said = self._listed(query) if query.path is None else self._best(query, query.path)
+        return said + self._beside_best(query)
+
+    def _listed(self, query: Extreme) -> str:
         best = winners(query, self._computed.solutions)
-        path = query.path
+        names = list_names(list(dict.fromkeys(self._label(solution.row) for solution in best)))
+        count = len(self._computed.rows)
+        among = f" of the {count:,} {self._plural()}" if count > 1 else ""
+        which = self._conditions(query.rows, plural=count > 1)
+        is_listed = "is listed" if len(best) == 1 else "are listed"
+        return f"{names} {is_listed} {self._adjective(query)}{among}{_that(which)}."
+
+    def _beside_best(self, query: Extreme) -> str:
+        """Return the sentences on what is shown of the first; none where that is its measure."""
+        if query.shown is None or query.shown == query.path:
+            return ""
+        rows: defaultdict[NamedNode, list[str]] = defaultdict(list)
+        for solution in winners(query, self._computed.solutions):
+            assert solution.shown is not None
+            rows[solution.row].append(self._amount_of(solution.shown, query.shown))
+        said = (
+            f" The {query.shown.last.name} of {self._label(row)} is"
+            f" {list_names(list(dict.fromkeys(values)))}."
+            for row, values in list(rows.items())[:MOST_NAMED]
+        )
+        return "".join(said)
+
+    def _best(self, query: Extreme, path: Path) -> str:
+        best = winners(query, self._computed.solutions)
         adjective = self._adjective(query)
         which = self._conditions(query.rows, plural=True)
         count = len(self._computed.rows)
@@ -269,6 +296,8 @@ class _Writer:
         )
 
     def _adjective(self, query: Extreme) -> str:
+        if query.path is None:
+            return "last" if query.is_most else "first"
         if query.path.kind == "number":
             return "greatest" if query.is_most else "least"
         return "latest" if query.is_most else "earliest"
@@ -345,8 +374,11 @@ class _Writer:
 
     def _two(self, query: Difference | CompareTwo) -> str:
         path, measured = query.path, self._measured()
-        order = [row for row in query.rows.only if row in measured]
-        lacking = [row for row in query.rows.only if row not in measured]
+        members = query.rows.only or self._computed.rows
+        order = [row for row in members if row in measured]
+        lacking = [row for row in members if row not in measured]
+        if len(order) != 2 and not lacking:
+            return f"{self._how_many(len(order))}, and two are compared."
         if lacking:
             names = list_names([self._label(row) for row in lacking])
             return f"there is no single {path.last.name} of {names}."
@@ -396,8 +428,12 @@ class _Writer:
         others = [s for s in self._computed.solutions if id(s) not in kept]
         others.sort(key=lambda s: str(order_of(s.value)[1]))
         ordered = sorted(others, key=lambda s: order_of(s.value), reverse=query.is_most)
-        pairs = [f"{self._label(s.row)} {self._value(s, query.path)}" for s in ordered]
-        text = f"It was compared with {list_names(pairs)}."
+        path = query.path
+        pairs = [
+            f"{self._label(s.row)} {self._value(s, path)}" if path else self._label(s.row)
+            for s in ordered
+        ]
+        text = f"It was compared with {list_names(list(dict.fromkeys(pairs)))}."
         yield self._sentence(text, "compared")
 
     def _lesser_groups(self, query: GroupRows) -> Iterator[ComputedSentence]:
@@ -474,7 +510,17 @@ class _Writer:
         for at in range(len(parts) - 1, 0, -1):
             if parts[at].startswith(has) and parts[at - 1].startswith(has):
                 parts[at] = parts[at].removeprefix(has)
-        return " and ".join(parts)
+        said = " and ".join(parts)
+        return self._step(rows, said, plural) if rows.step else said
+
+    def _step(self, rows: Rows, said: str, plural: bool) -> str:
+        """Return that members stand beside others: "stands after one that has the maker Berg"."""
+        if rows.only:
+            anchor = list_names([self._label(row) for row in rows.only])
+        else:
+            anchor = f"one that {said}" if said else "another"
+        stands = "stand" if plural else "stands"
+        return f"{stands} directly {'after' if rows.step > 0 else 'before'} {anchor}"
 
     def _referring(self, condition: Within | ComparesTo, inner: Computed, plural: bool) -> str:
         """Return a condition that refers to another query as a predicate, with the result of it."""

@@ -15,6 +15,7 @@ from pyoxigraph import NamedNode
 from tgraph.compute.algebra import (
     Aggregate,
     Compares,
+    ComparesTo,
     Condition,
     Contains,
     Count,
@@ -24,9 +25,11 @@ from tgraph.compute.algebra import (
     Extreme,
     GroupRows,
     ListRows,
+    Order,
     Path,
     Query,
     Rows,
+    Within,
 )
 from tgraph.compute.linking import (
     BoundLink,
@@ -252,6 +255,7 @@ class TableForms:
         yield from self._common(base, rows)
         yield from self._apart(base, rows)
         yield from self._counts(base, rows)
+        yield from self._relative(base, rows)
         if has_conditions:
             for shown, part in self._shown:
                 yield base + part, ListRows(rows, shown)
@@ -308,12 +312,12 @@ class TableForms:
 
     def _totals(self, base: QueryPart, rows: Rows) -> Iterator[tuple[QueryPart, Query]]:
         for total in ("sum", "average"):
-            cue = self._links.cue(total)  # type: ignore[arg-type]
+            cue = self._links.cue(total)
             if not cue and not (total == "sum" and self._links.cue("count")):
                 continue
             for path, part in self._measures():
                 if path.kind == "number" and (part.span or cue):
-                    query = Aggregate(rows, total, path)  # type: ignore[arg-type]
+                    query = Aggregate(rows, total, path)
                     yield base + QueryPart(cue | self._links.cue("count")) + part, query
 
     def _common(self, base: QueryPart, rows: Rows) -> Iterator[tuple[QueryPart, Query]]:
@@ -324,6 +328,33 @@ class TableForms:
             if own.distinct < own.statements:
                 part = self._column_part(own, "what is counted")
                 yield base + QueryPart(cue) + part, GroupRows(rows, Path((own,)), place="greatest")
+
+    def _relative(self, base: QueryPart, rows: Rows) -> Iterator[tuple[QueryPart, Query]]:
+        """Yield what compares all rows with one: those with a larger area than a row, and those
+        with the same."""
+        if not (rows.conditions or rows.only):
+            return
+        ways: list[tuple[Rows, QueryPart]] = []
+        comparatives = [link for link in self._links.extremes if link.is_comparative]
+        than = self._cue_words("than")
+        for link in comparatives if than else ():
+            order: Order = ">" if link.is_most else "<"
+            for path, part in self._measures(link)[:3]:
+                condition = ComparesTo(path, order, Extreme(rows, path, link.is_most))
+                words = QueryPart(link.span | than, (1.0,), ("asks for more, or less, than a row",))
+                ways.append((Rows(self._known, (condition,)), base + words + part))
+        same = self._cue_words("same")
+        for iri in self._named if same else ():
+            path = Path((self._columns[iri],))
+            alike = Within(path, GroupRows(rows, path))
+            words = QueryPart(same, (1.0,), ("asks for the same",))
+            part = self._column_part(self._columns[iri], "what is the same")
+            ways.append((Rows(self._known, (alike,)), base + words + part))
+        for others, part in ways:
+            yield part, ListRows(others)
+            yield part + QueryPart(self._links.cue("count")), Count(others)
+            for shown, named in self._shown[1:]:
+                yield part + named, ListRows(others, shown)
 
     def _apart(self, base: QueryPart, rows: Rows) -> Iterator[tuple[QueryPart, Query]]:
         cue = self._links.cue("difference") or self._cue_words("more")
