@@ -58,6 +58,9 @@ FOLDS = 4
 LEAST_TOLD, CALM = 30, 3e-3
 """The choices that a feature of the confidence has to be of, and how much its weights shrink."""
 
+_SURE = 1.01
+"""A likelihood that no strict reading has, so that all are weighed."""
+
 _OF_RESULTS = ("results:", "answer_given")
 
 
@@ -88,7 +91,7 @@ def _replacements(questions: Sequence[TableQuestion]) -> dict[str, list[str]]:
 def _rows(
     question: TableQuestion, context: Context, replacements: dict[str, list[str]]
 ) -> Iterator[dict[str, Any]]:
-    plan = plan_query(question.text, context)
+    plan = plan_query(question.text, context, _SURE)
     cues = question_cues(plan.links)
     candidates = []
     for ranked in plan.ranked:
@@ -108,7 +111,7 @@ def _rows(
     yield {"id": question.id, "table": question.table, "candidates": candidates}
     changed = _exchange(question, plan.links, replacements["words"])
     if changed:
-        plan = plan_query(changed, context)
+        plan = plan_query(changed, context, _SURE)
         cues = question_cues(plan.links)
         own = []
         for ranked in plan.ranked:

@@ -17,7 +17,7 @@ from tgraph.compute.evaluation import (
     evaluate_query,
     read_result,
 )
-from tgraph.compute.grammar import MOST_CANDIDATES, make_candidates
+from tgraph.compute.grammar import MOST_CANDIDATES, make_candidates, make_table_candidates
 from tgraph.compute.group_forms import GroupForms
 from tgraph.compute.linking import QuestionLinks, link_question
 from tgraph.compute.lookup import KnowledgeLookup, without_twins
@@ -28,6 +28,7 @@ from tgraph.compute.ranking import (
     RankedQuery,
     keep_likeliest,
     rank_candidates,
+    rank_strictly,
 )
 from tgraph.compute.results import result_terms
 from tgraph.compute.value_parts import MOST_NAMED_ROWS, ValueIndex, index_values
@@ -131,15 +132,15 @@ def plan_query(question: str, context: Context, least: float = LEAST_LIKELIHOOD)
     links = replace(links, parts=tuple(index.link_parts(links.words, whole)))
     lookup = KnowledgeLookup(context.store, catalogue)
     groups = GroupForms(links, catalogue, find_paths)
-    candidates = keep_likeliest(
-        (
-            *make_candidates(links, catalogue, find_paths),
-            *islice(make_phrase_candidates(links, lookup, groups), MOST_CANDIDATES),
-            *islice(groups.candidates(), MOST_CANDIDATES),
-        ),
-        links,
+    exact = (
+        *make_candidates(links, catalogue, find_paths),
+        *islice(make_phrase_candidates(links, lookup, groups), MOST_CANDIDATES),
+        *islice(groups.candidates(), MOST_CANDIDATES),
     )
-    ranked = rank_candidates(candidates, links, find_terms)
+    ranked = rank_strictly(keep_likeliest(exact, links), links)
+    if not ranked or ranked[0].likelihood < least:
+        further = make_table_candidates(links, catalogue)
+        ranked = rank_candidates(keep_likeliest((*exact, *further), links), links, find_terms)
     return QueryPlan(links, tuple(ranked), least)
 
 

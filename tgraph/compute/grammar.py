@@ -75,10 +75,15 @@ def make_candidates(
 ) -> list[CandidateQuery]:
     """Return the queries that a question may mean, in no order of likelihood."""
     grammar = _Grammar(links, catalogue, find_paths)
-    strict = islice(grammar.candidates(), MOST_CANDIDATES)
+    made = islice(grammar.candidates(), MOST_CANDIDATES)
+    return list(made)
+
+
+def make_table_candidates(links: QuestionLinks, catalogue: Catalogue) -> list[CandidateQuery]:
+    """Return the queries that a question may mean of a table whose columns it need not name."""
     tables = (TableForms(links, catalogue, known) for known in linked_tables(links, catalogue))
     of_tables = (candidate for table in tables for candidate in table.candidates())
-    return [*strict, *islice(of_tables, MOST_OF_TABLES)]
+    return list(islice(of_tables, MOST_OF_TABLES))
 
 
 def linked_tables(links: QuestionLinks, catalogue: Catalogue) -> list[KnownClass]:

@@ -25,7 +25,7 @@ def without_twins(catalogue: Catalogue) -> Catalogue:
     import states a class beside the one that the graph gives."""
     kept: dict[object, KnownClass] = {}
     for known in sorted(catalogue.classes, key=lambda one: one.key):
-        twin = (known.kind, known.label, known.members, frozenset(known.properties))
+        twin = (known.kind, known.label.casefold(), known.members, frozenset(known.properties))
         kept.setdefault(twin if known.kind == "type" else known.key, known)
     names = {known.key for known in kept.values()}
     return replace(catalogue, classes=tuple(one for one in catalogue.classes if one.key in names))

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from pyoxigraph import NamedNode
+
 from tgraph.compute.algebra import (
     Aggregate,
     ComparesTo,
@@ -53,7 +55,7 @@ from tgraph.resources import word_set
 DEEPEST = 4
 """Phrases within one another that are read."""
 
-UNNAMED, UNNAMED_NOUN, BACKWARD, LONGER = 0.95, 0.85, 0.97, 0.8
+UNNAMED, UNNAMED_NOUN, BACKWARD, LONGER = 0.95, 0.85, 0.97, 0.6
 """How sure a connection is that no word names: a relation such as "located in", and one that is
 called by a noun; one that is followed backward; each property beyond the first."""
 
@@ -187,12 +189,15 @@ class _Reader:
             and (phrase.rows.only or max(link.span) < min(phrase.part.span))
         ]
         for link in self._own(phrase.known, outside):
-            cue = self._links.cue("count") if link.known.kind == "number" else frozenset()
-            if link.known.kind != "number" and self._links.cue("count"):
-                continue
-            part = self._property_part(link) + Part(cue)
-            yield Path((link.known,)), part
-            yield from self._further(phrase.known, link, outside, part)
+            part = self._property_part(link)
+            for path, shown in (
+                (Path((link.known,)), part),
+                *self._further(phrase.known, link, outside, part),
+            ):
+                if path.kind == "number":
+                    yield path, shown + Part(self._links.cue("count"))
+                elif not self._links.cue("count"):
+                    yield path, shown
         yield from self._degrees(phrase.known, phrase.part.span)
         yield from self._whereabouts(phrase.known)
 
@@ -283,10 +288,7 @@ class _Reader:
         self, value: ValueLink, start: int, end: int, depth: int
     ) -> Iterator[Phrase]:
         """Yield the members that a value names, with a class beside it: "the Mississippi river"."""
-        for known in self._lookup.catalogue.classes:
-            members = self._lookup.find_members(known, value.values)
-            if not members or (known.kind == "type" and self._has_table(known)):
-                continue
+        for known, members in self._bearing_classes(value):
             span = value.span | self._beside(value, known)
             why = f"“{self._text(value.span)}” is {describe_class(known)}"
             base = Part(span, (value.score,), (why,))
@@ -294,6 +296,18 @@ class _Reader:
                 if modified.query is None:
                     part = base + modified
                     yield Phrase(known, ListRows(Rows(known, part.conditions, members)), part)
+
+    def _bearing_classes(
+        self, value: ValueLink
+    ) -> Iterator[tuple[KnownClass, tuple[NamedNode, ...]]]:
+        """Yield the classes of what a value names, tables before the types of the same members."""
+        seen: set[tuple[NamedNode, ...]] = set()
+        for known in sorted(self._lookup.catalogue.classes, key=lambda one: one.kind != "table"):
+            members = self._lookup.find_members(known, value.values)
+            if members and (known.kind == "table" or members not in seen):
+                yield known, members
+            if known.kind == "table":
+                seen.add(members)
 
     def _has_table(self, known: KnownClass) -> bool:
         return any(
@@ -487,7 +501,9 @@ class _Reader:
             if min(link.span) != at or not link.is_comparative:
                 continue
             for path, measured in self._measures(known, link, range(start, end)):
-                for phrase in self._phrases(max(link.span) + 1, end, depth + 1):
+                phrases = list(self._phrases(max(link.span) + 1, end, depth + 1))
+                alike = [phrase for phrase in phrases if phrase.known.key == known.key]
+                for phrase in alike or phrases:
                     for other, _ in self._measures(phrase.known, link, range(start, end)):
                         is_one = isinstance(phrase.query, ListRows) and len(phrase.rows.only) == 1
                         if other.unit != path.unit or other.kind != path.kind:

@@ -87,7 +87,7 @@ def print_query(query: Query) -> str:
         case Extreme(is_most=is_most, shown=shown):
             kept = (SHOWN,) if shown else ()
             columns = " ".join(map(str, (ROW, VALUE, *kept)))
-            first = f"DESC({VALUE})" if is_most else str(VALUE)
+            first = f"DESC({VALUE})" if is_most else f"{VALUE}"
             order = " ".join(map(str, (first, ROW, *kept)))
             return f"SELECT {columns} WHERE {{\n{_single(pattern, *kept)}\n}}\nORDER BY {order}"
         case GroupRows(place=place):
@@ -101,7 +101,7 @@ def print_query(query: Query) -> str:
         case Difference() | CompareTwo():
             return f"SELECT {ROW} {VALUE} WHERE {{\n{_single(pattern)}\n}}"
         case ListRows(limit=limit, shown=shown):
-            columns = f"{ROW} {VALUE}" if shown else ROW
+            columns = f"{ROW} {VALUE}" if shown else f"{ROW}"
             end = f"\nLIMIT {limit}" if limit is not None else ""
             return f"SELECT DISTINCT {columns} WHERE {{\n{pattern}\n}}\nORDER BY {columns}{end}"
 

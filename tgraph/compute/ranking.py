@@ -56,11 +56,9 @@ def rank_candidates(
 ) -> list[RankedQuery]:
     """Return the candidates, the likeliest first, closed classes before others.
 
-    A reading that accounts for every word by sure links needs no weights; of other readings of
-    tables the learnt weights decide, and how likely the first of them is."""
-    strict = _rank_strictly([one for one in candidates if one.is_strict], links)
-    if strict and strict[0].likelihood >= LEAST_LIKELIHOOD:
-        return strict
+    Of readings of tables the learnt weights decide, and how likely the first of them is; of others
+    how sure their links are."""
+    strict = rank_strictly([one for one in candidates if one.is_strict], links)
     of_tables = [candidate for candidate in candidates if _is_of_table(candidate)]
     weighed = _rank_by_weights(of_tables, links, find_terms)
     others = [one for one in strict if not _is_of_table(one.candidate)]
@@ -88,7 +86,7 @@ def keep_likeliest(
 # --- strict readings --------------------------------------------------------------------------
 
 
-def _rank_strictly(candidates: Sequence[CandidateQuery], links: QuestionLinks) -> list[RankedQuery]:
+def rank_strictly(candidates: Sequence[CandidateQuery], links: QuestionLinks) -> list[RankedQuery]:
     """Return the candidates by how sure their links are; several that are as likely as the best,
     of classes as closed, are each as likely as chance among them: the question doesn't say which
     it means."""

@@ -161,6 +161,8 @@ class _Writer:
         rows = self._query.rows
         known = rows.known_class
         path = measured_path(self._query)
+        if path is not None and rows.only:
+            return f"there is no single {path.last.name} of {list_names(self._terms(rows.only))}"
         what = self._conditions(rows) or "is in the result"
         if path is not None and not rows.conditions:
             what = f"has {path.last.name}"
@@ -487,7 +489,7 @@ class _Writer:
             return "thing"
         if known.kind == "table":
             return known.type_label or "row"
-        return known.label
+        return known.label if known.label.isupper() else known.label[:1].lower() + known.label[1:]
 
     def _plural(self) -> str:
         noun = self._noun()
@@ -526,7 +528,8 @@ class _Writer:
         if isinstance(condition, ComparesTo):
             bound = bound_value(condition.query, inner.solutions)
             if bound is None:
-                bound = Literal(f"a {condition.path.last.name} that is not known")
+                has = "have" if plural else "has"
+                return f"{has} a {condition.path.last.name} that can be compared"
             return self._condition(Compares(condition.path, condition.order, bound), plural)
         values = result_values(query, inner.solutions)
         if condition.path is not None:

@@ -5,7 +5,7 @@ and leave words without account; which of them a question means is for the ranki
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from functools import cached_property
@@ -142,19 +142,12 @@ class TableForms:
 
     def _bases(self) -> list[QueryPart]:
         """Return the combinations of conditions, those that account for the most words first."""
-        spans: dict[Span, list[QueryPart]] = {}
         values: dict[Span, list[tuple[ValueLink, QueryPart]]] = {}
         for link in (*self._links.values, *self._links.parts):
-            if link.span <= self._class_span:
-                continue
-            for part in self._value_ways(link):
-                values.setdefault(link.span, []).append((link, part))
-        for span, ways in values.items():
-            spans[span] = [part for _, part in ways][:MOST_WAYS]
-        for bound in self._links.bounds:
-            ways_of_bound = list(self._bound_ways(bound))[:MOST_WAYS]
-            if ways_of_bound:
-                spans.setdefault(bound.span, []).extend(ways_of_bound)
+            if not link.span <= self._class_span:
+                for part in self._value_ways(link):
+                    values.setdefault(link.span, []).append((link, part))
+        spans = self._ways_by_span(values)
         ordered = sorted(spans, key=min)
         bases: dict[tuple[object, ...], QueryPart] = {}
         for merged in (*self._alternatives(values), None):
@@ -172,6 +165,16 @@ class TableForms:
         found = sorted(bases.values(), key=lambda base: -len(base.span))
         empty = [base for base in found if not base.conditions and not base.only]
         return [*[base for base in found if base not in empty][:MOST_BASES], *empty]
+
+    def _ways_by_span(
+        self, values: Mapping[Span, Sequence[tuple[ValueLink, QueryPart]]]
+    ) -> dict[Span, list[QueryPart]]:
+        """Return the ways in which each link may be a condition."""
+        spans = {span: [part for _, part in ways][:MOST_WAYS] for span, ways in values.items()}
+        for bound in self._links.bounds:
+            if ways_of_bound := list(self._bound_ways(bound))[:MOST_WAYS]:
+                spans.setdefault(bound.span, []).extend(ways_of_bound)
+        return spans
 
     def _value_ways(self, link: ValueLink) -> Iterator[QueryPart]:
         text = " ".join(self._links.words[at].text for at in sorted(link.span))
