@@ -1,9 +1,9 @@
 """Questions over tables that the mode ``sparql`` answers by a query, without a model.
 
 Of WikiTableQuestions each table is indexed as a graph of its own, which a folder keeps for the next
-run. An answer is right by the set's rule. Printed are how many of all questions are answered rightly,
-with the best reading of each and with those that are likely enough; how many of the likeliest
-half are right; and the figures by form.
+run. An answer is right by the set's rule. Printed are how many of all questions are answered
+rightly, with the best reading of each and with those that are likely enough; how many of the
+likeliest half are right; and the figures by form.
 
 Run: python -m benchmarks.computing wtq CLONE CACHE [--split pristine-unseen-tables] [--tables N]
 [--sample N] [--seed 1]

@@ -291,7 +291,8 @@ def _logistic(x: Matrix, y: Matrix) -> Matrix:
         d = off @ (x / spread) / len(y) + CALM * w
         mean, square = 0.9 * mean + 0.1 * d, 0.999 * square + 0.001 * d * d
         w -= 0.03 * mean / (1 - 0.9**step) / (np.sqrt(square / (1 - 0.999**step)) + 1e-8)
-    return w / spread
+    weights: Matrix = w / spread
+    return weights
 
 
 def _report(chosen: Sequence[Chosen], names: Sequence[str], asked: int) -> None:
@@ -317,9 +318,8 @@ def _report(chosen: Sequence[Chosen], names: Sequence[str], asked: int) -> None:
     for low in np.arange(0, 1, 0.2):
         at = (own >= low) & (own < low + 0.2)
         if at.any():
-            print(
-                f"# {low:.1f}: {at.sum()} of mean {own[at].mean():.2f}, right {right[at].mean():.2f}"
-            )
+            mean, rate = own[at].mean(), right[at].mean()
+            print(f"# {low:.1f}: {at.sum()} of mean {mean:.2f}, right {rate:.2f}")
     print(f"# near misses at least 0.5: {(sure[is_miss] >= 0.5).mean():.1%}")
 
 
