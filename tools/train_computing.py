@@ -20,7 +20,7 @@ import json
 import random
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,6 @@ from tgraph.compute.evaluation import read_result
 from tgraph.compute.features import features_of, question_cues, result_features
 from tgraph.compute.printing import print_query
 from tgraph.compute.ranking import (
-    CONFIDENCE,
     MOST_EVALUATED,
     ScoredCandidate,
     confidence_features,
@@ -56,6 +55,12 @@ LEAST_COUNT = 8
 
 STEPS, RATE, SHRINK = 400, 0.05, 4e-4
 FOLDS = 4
+LEAST_TOLD, CALM = 30, 3e-3
+"""The choices that a feature of the confidence has to be of, and how much its weights shrink."""
+
+_SURE = 1.01
+"""A likelihood that no strict reading has, so that all are weighed."""
+
 _OF_RESULTS = ("results:", "answer_given")
 
 
@@ -86,7 +91,7 @@ def _replacements(questions: Sequence[TableQuestion]) -> dict[str, list[str]]:
 def _rows(
     question: TableQuestion, context: Context, replacements: dict[str, list[str]]
 ) -> Iterator[dict[str, Any]]:
-    plan = plan_query(question.text, context)
+    plan = plan_query(question.text, context, _SURE)
     cues = question_cues(plan.links)
     candidates = []
     for ranked in plan.ranked:
@@ -106,7 +111,7 @@ def _rows(
     yield {"id": question.id, "table": question.table, "candidates": candidates}
     changed = _exchange(question, plan.links, replacements["words"])
     if changed:
-        plan = plan_query(changed, context)
+        plan = plan_query(changed, context, _SURE)
         cues = question_cues(plan.links)
         own = []
         for ranked in plan.ranked:
@@ -141,47 +146,51 @@ def _exchange(question: TableQuestion, links: Any, words: Sequence[str]) -> str:
 def fit(path: Path) -> None:
     """Prints the weights."""
     questions = [json.loads(line) for line in path.open(encoding="utf-8")]
-    misses = [q for q in questions if q["id"].endswith("-miss")]
     own = [q for q in questions if not q["id"].endswith("-miss")]
     names = _names(own)
-    folds = [[], [], [], []]  # type: list[list[Any]]
-    for question in own:
-        folds[zlib.crc32(question["table"].encode()) % FOLDS].append(question)
-    rows, right, shares, found, asked = [], [], [], 0, 0
-    for at in range(FOLDS):
-        others = [q for number, fold in enumerate(folds) if number != at for q in fold]
-        weights = _fit_ranking(_groups(others, names), len(names))
-        for question in folds[at]:
-            asked += 1
-            chosen = _choose(question, names, weights)
-            if chosen is not None:
-                rows.append(chosen[0])
-                right.append(float(chosen[1]))
-                shares.append(1.0)
-                found += chosen[1]
-        for question in misses:
-            if zlib.crc32(question["table"].encode()) % FOLDS == at:
-                chosen = _choose(question, names, weights)
-                if chosen is not None:
-                    rows.append(chosen[0])
-                    right.append(0.0)
-                    shares.append(0.5)
-    print(f"# right by folds: {found} of {asked}, {found / asked:.1%}")
-    x = np.array([[1.0, *row] for row in rows])
-    y, share = np.array(right), np.array(shares)
-    confidence = _logistic(x, y, share)
-    sure = 1 / (1 + np.exp(-(x @ confidence)))
-    own_rows = share == 1.0
-    _report(sure[own_rows], y[own_rows], asked)
-    print(f"# near misses at least 0.5: {(sure[~own_rows] >= 0.5).mean():.1%}")
-    weights = _fit_ranking(_groups(own, names), len(names))
+    chosen = [one for fold in range(FOLDS) for one in _choose_in_fold(questions, names, fold)]
+    counts = Counter(name for one in chosen for name in one.features)
+    told = sorted(name for name, count in counts.items() if count >= LEAST_TOLD)
+    _report(chosen, told, len(own))
     print("\n[confidence]")
-    for name, weight in zip(("bias", *CONFIDENCE), confidence, strict=True):
-        print(f"{name} = {weight:.4f}")
+    for name, weight in zip(("bias", *told), _fit_confidence(chosen, told), strict=True):
+        print(f'"{name}" = {weight:.4f}')
     print("\n[candidates]")
-    for name, weight in zip(names, weights, strict=True):
+    for name, weight in zip(names, _fit_ranking(_groups(own, names), len(names)), strict=True):
         if abs(weight) >= 0.02:
             print(f'"{name}" = {weight:.3f}')
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The best candidate of a question, by weights that were fitted to other tables."""
+
+    features: Mapping[str, float]
+    right: bool
+    is_miss: bool
+    fold: int
+
+
+def _choose_in_fold(questions: Sequence[Any], names: Sequence[str], fold: int) -> Iterator[Chosen]:
+    others = [q for q in questions if _fold_of(q) != fold and not q["id"].endswith("-miss")]
+    weights = _fit_ranking(_groups(others, names), len(names))
+    for question in questions:
+        if _fold_of(question) == fold and question["candidates"]:
+            features, right = _choose(question, names, weights)
+            yield Chosen(features, right, question["id"].endswith("-miss"), fold)
+
+
+def _fold_of(question: Any) -> int:
+    return zlib.crc32(question["table"].encode()) % FOLDS
+
+
+def _matrix(chosen: Sequence[Chosen], names: Sequence[str]) -> Matrix:
+    return np.array([[1.0, *(one.features.get(n, 0.0) for n in names)] for one in chosen])
+
+
+def _fit_confidence(chosen: Sequence[Chosen], names: Sequence[str]) -> Matrix:
+    right = np.array([one.right for one in chosen], dtype=float)
+    return _logistic(_matrix(chosen, names), right)
 
 
 def _names(questions: Sequence[Any]) -> list[str]:
@@ -251,11 +260,9 @@ def _fit_ranking(groups: Groups, size: int) -> Matrix:
 
 def _choose(
     question: Any, names: Sequence[str], weights: Matrix
-) -> tuple[Sequence[float], bool] | None:
+) -> tuple[Mapping[str, float], bool]:
     """The features of the confidence in the best candidate, and whether it is right, ranked as
     questions are: the results of the best alone count."""
-    if not question["candidates"]:
-        return None
     by_name = dict(zip(names, weights, strict=True))
     scored = []
     for features, right, key in question["candidates"]:
@@ -275,29 +282,45 @@ def _choose(
     return confidence_features([*(one for one, _ in first), *rest]), bool(first[0][1])
 
 
-def _logistic(x: Matrix, y: Matrix, shares: Matrix) -> Matrix:
+def _logistic(x: Matrix, y: Matrix) -> Matrix:
     spread = x.std(axis=0) + 1e-9
     spread[0] = 1
     w, mean, square = np.zeros(x.shape[1]), np.zeros(x.shape[1]), np.zeros(x.shape[1])
-    for step in range(1, 3001):
-        off = (1 / (1 + np.exp(-(x / spread @ w))) - y) * shares
-        d = off @ (x / spread) / len(y) + 1e-3 * w
+    for step in range(1, 801):
+        off = 1 / (1 + np.exp(-(x / spread @ w))) - y
+        d = off @ (x / spread) / len(y) + CALM * w
         mean, square = 0.9 * mean + 0.1 * d, 0.999 * square + 0.001 * d * d
         w -= 0.03 * mean / (1 - 0.9**step) / (np.sqrt(square / (1 - 0.999**step)) + 1e-8)
     return w / spread
 
 
-def _report(sure: Matrix, right: Matrix, asked: int) -> None:
-    order = np.argsort(-sure, kind="stable")
+def _report(chosen: Sequence[Chosen], names: Sequence[str], asked: int) -> None:
+    """Prints how often the choice is right, and how well the confidence, fitted to other folds,
+    tells it."""
+    found = sum(one.right for one in chosen)
+    print(f"# right by folds: {found} of {asked}, {found / asked:.1%}")
+    sure = np.zeros(len(chosen))
+    folds = np.array([one.fold for one in chosen])
+    x = _matrix(chosen, names)
+    for fold in range(FOLDS):
+        weights = _fit_confidence([one for one in chosen if one.fold != fold], names)
+        sure[folds == fold] = 1 / (1 + np.exp(-(x[folds == fold] @ weights)))
+    is_miss = np.array([one.is_miss for one in chosen])
+    right = np.array([one.right for one in chosen])[~is_miss]
+    own = sure[~is_miss]
+    order = np.argsort(-own, kind="stable")
     for share in (0.1, 0.25, 0.5, 0.75):
-        most = int(asked * share)
-        print(f"# of the surest {share:.0%}: {right[order[:most]].mean():.1%} right")
+        most = order[: int(asked * share)]
+        print(
+            f"# of the surest {share:.0%}: {right[most].mean():.1%} right, from {own[most[-1]]:.2f}"
+        )
     for low in np.arange(0, 1, 0.2):
-        own = (sure >= low) & (sure < low + 0.2)
-        if own.any():
+        at = (own >= low) & (own < low + 0.2)
+        if at.any():
             print(
-                f"# {low:.1f}: {own.sum()} of mean {sure[own].mean():.2f}, {right[own].mean():.2f}"
+                f"# {low:.1f}: {at.sum()} of mean {own[at].mean():.2f}, right {right[at].mean():.2f}"
             )
+    print(f"# near misses at least 0.5: {(sure[is_miss] >= 0.5).mean():.1%}")
 
 
 def main() -> None:

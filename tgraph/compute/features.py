@@ -206,39 +206,45 @@ def _link_of(path: Path, links: QuestionLinks) -> PropertyLink | None:
 def _path_features(
     query: Query, links: QuestionLinks, cues: Sequence[str]
 ) -> Iterator[tuple[str, float]]:
-    asked = cues[0]
     shown = query.shown if isinstance(query, ListRows | Extreme) else None
-    by = getattr(query, "by", None)
-    target = shown or by
-    if isinstance(query, ListRows | Extreme) or by is not None:
-        naming = _target_naming(target, query, links)
-        yield f"shown:{naming}", 1.0
-        yield f"shown:{naming}&{form_of(query)}", 1.0
-        kind = target.kind if target else "row"
-        yield f"{asked}&shows:{kind}", 1.0
-        if target is not None:
-            heads = target.last.name.lower().split()
-            for name in ("time_heads", "person_heads", "place_heads", "number_heads"):
-                if not word_set("computing", name).isdisjoint(heads):
-                    yield f"{asked}&shows_{name}", 1.0
-            if any(path == target for path in _condition_paths(query)):
-                yield f"shows_condition&{form_of(query)}", 1.0
-            yield f"shown_position:{_position(target, query)}", 1.0
-        distance = _distance(target, query, links)
-        if distance is not None:
-            yield "head_distance", float(min(distance, 6))
-            yield f"head_distance:{min(distance, 3)}", 1.0
-    measure = measured_path(query) if not isinstance(query, ListRows) else None
+    target = shown or getattr(query, "by", None)
+    if isinstance(query, ListRows | Extreme) or target is not None:
+        yield from _target_features(target, query, links, cues[0])
     if isinstance(query, Extreme):
         measure = query.path
-    if measure is not None:
-        reads = "reads" if measure.reads_number else measure.kind
-        yield f"measure:{_naming(measure, links)}", 1.0
-        yield f"measure:{reads}&{form_of(query)}", 1.0
-        if target is not None and target.last == measure.last:
-            yield f"shows_measure&{asked}", 1.0
-        if _is_named_beside_extreme(measure, links):
-            yield "measure_beside", 1.0
+    else:
+        measure = None if isinstance(query, ListRows) else measured_path(query)
+    if measure is None:
+        return
+    reads = "reads" if measure.reads_number else measure.kind
+    yield f"measure:{_naming(measure, links)}", 1.0
+    yield f"measure:{reads}&{form_of(query)}", 1.0
+    if target is not None and target.last == measure.last:
+        yield f"shows_measure&{cues[0]}", 1.0
+    if _is_named_beside_extreme(measure, links):
+        yield "measure_beside", 1.0
+
+
+def _target_features(
+    target: Path | None, query: Query, links: QuestionLinks, asked: str
+) -> Iterator[tuple[str, float]]:
+    """Yield the features of what is shown: a column, or the rows themselves."""
+    naming = _target_naming(target, query, links)
+    yield f"shown:{naming}", 1.0
+    yield f"shown:{naming}&{form_of(query)}", 1.0
+    yield f"{asked}&shows:{target.kind if target else 'row'}", 1.0
+    if target is not None:
+        heads = target.last.name.lower().split()
+        for name in ("time_heads", "person_heads", "place_heads", "number_heads"):
+            if not word_set("computing", name).isdisjoint(heads):
+                yield f"{asked}&shows_{name}", 1.0
+        if any(path == target for path in _condition_paths(query)):
+            yield f"shows_condition&{form_of(query)}", 1.0
+        yield f"shown_position:{_position(target, query)}", 1.0
+    distance = _distance(target, query, links)
+    if distance is not None:
+        yield "head_distance", float(min(distance, 6))
+        yield f"head_distance:{min(distance, 3)}", 1.0
 
 
 def _target_naming(target: Path | None, query: Query, links: QuestionLinks) -> str:

@@ -17,13 +17,16 @@ ASSUMED_CLASS, ASSUMED_PROPERTY, NO_CLASS = 0.9, 0.8, 0.85
 @dataclass(frozen=True, slots=True)
 class CandidateQuery:
     """A query that a question may mean: the words that it accounts for, how sure each of its links
-    is, and the reasons in words. ``is_computing`` tells a computation from looking a value up."""
+    is, and the reasons in words. ``is_computing`` tells a computation from looking a value up,
+    ``is_strict`` a reading whose likelihood its links tell from one that only learnt weights
+    judge."""
 
     query: Query
     span: Span
     scores: tuple[float, ...]
     reasons: tuple[str, ...]
     is_computing: bool = True
+    is_strict: bool = True
 
 
 @dataclass(frozen=True, slots=True)

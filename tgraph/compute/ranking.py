@@ -27,23 +27,7 @@ UNACCOUNTED = 0.25
 MOST_EVALUATED = 8
 """The best candidates that are evaluated, so that their results count in the ranking."""
 
-CONFIDENCE = (
-    "share",
-    "margin",
-    "count",
-    "prior",
-    "missing",
-    "complete",
-    "names",
-    "values",
-    "properties",
-    "words",
-)
-"""What the confidence in the best candidate rests on."""
-
 _WIDEST = 5.0
-_LEAST_SHARE = 1e-3
-_KINDS = ("property", "value", "bound", "extreme", "number", "name", "word")
 
 FindTerms = Callable[[Query], Sequence[Object]]
 """The terms that a query's result answers with."""
@@ -72,11 +56,9 @@ def rank_candidates(
 ) -> list[RankedQuery]:
     """Return the candidates, the likeliest first, closed classes before others.
 
-    A reading that accounts for every word by sure links needs no weights; of other readings of
-    tables the learnt weights decide, and how likely the first of them is."""
-    strict = rank_strictly(candidates, links)
-    if not strict or strict[0].likelihood >= LEAST_LIKELIHOOD:
-        return strict
+    Of readings of tables the learnt weights decide, and how likely the first of them is; of others
+    how sure their links are."""
+    strict = rank_strictly([one for one in candidates if one.is_strict], links)
     of_tables = [candidate for candidate in candidates if _is_of_table(candidate)]
     weighed = _rank_by_weights(of_tables, links, find_terms)
     others = [one for one in strict if not _is_of_table(one.candidate)]
@@ -92,13 +74,13 @@ def keep_likeliest(
     candidates: Iterable[CandidateQuery], links: QuestionLinks
 ) -> list[CandidateQuery]:
     """Return the candidates without those of the same query that are less likely."""
-    kept: dict[Query, RankedQuery] = {}
+    kept: dict[Query, tuple[tuple[bool, float, int], CandidateQuery]] = {}
     for candidate in candidates:
-        ranked = _rank_strict(candidate, links)
-        other = kept.get(candidate.query)
-        if other is None or ranked.likelihood > other.likelihood:
-            kept[candidate.query] = ranked
-    return [ranked.candidate for ranked in kept.values()]
+        likelihood = _rank_strict(candidate, links).likelihood
+        key = (candidate.is_strict, likelihood, len(candidate.span))
+        if candidate.query not in kept or key > kept[candidate.query][0]:
+            kept[candidate.query] = key, candidate
+    return [candidate for _, candidate in kept.values()]
 
 
 # --- strict readings --------------------------------------------------------------------------
@@ -193,36 +175,23 @@ def candidate_weights() -> Mapping[str, float]:
 def confidence(scored: Sequence[ScoredCandidate]) -> float:
     """Return the probability that the first of the candidates is right, the best ones first."""
     weights = load_tables("computing_weights")["confidence"]
-    logit = weights["bias"] + sum(
-        weights[name] * value
-        for name, value in zip(CONFIDENCE, confidence_features(scored), strict=True)
-    )
+    logit = weights["bias"] + weigh_features(confidence_features(scored), weights)
     return 1 / (1 + math.exp(-logit))
 
 
-def confidence_features(scored: Sequence[ScoredCandidate]) -> tuple[float, ...]:
+def confidence_features(scored: Sequence[ScoredCandidate]) -> Features:
     """Return what the confidence in the first candidate rests on: how it is ranked among those
-    with other results, and which words it leaves without account."""
+    with other results, and its own features, such as the words it leaves without account."""
     first = scored[0]
     shares = [math.exp(one.score - first.score) for one in scored]
     alike = [one.key is not None and one.key == first.key for one in scored]
     own = sum(share for share, is_alike in zip(shares, alike, strict=True) if is_alike)
-    share = max(own, 1.0) / sum(shares)
-    rivals = [
-        one.score for one, is_alike in zip(scored[1:], alike[1:], strict=True) if not is_alike
-    ]
+    rivals = [one.score for one, same in zip(scored[1:], alike[1:], strict=True) if not same]
     margin = first.score - max(rivals) if rivals else _WIDEST
-    missing = {kind: first.features.get(f"missing:{kind}", 0.0) for kind in _KINDS}
-    unaccounted = first.features.get("missing", 0.0)
-    return (
-        math.log(max(share, _LEAST_SHARE)),
-        min(margin, _WIDEST),
-        math.log(len(scored)),
-        first.features.get("prior", 0.0),
-        unaccounted,
-        float(not unaccounted),
-        missing["name"] + missing["number"],
-        missing["value"] + missing["bound"] + missing["extreme"],
-        missing["property"],
-        missing["word"],
-    )
+    return {
+        "ranked:share": math.log(max(own, 1.0) / sum(shares)),
+        "ranked:margin": min(margin, _WIDEST),
+        "ranked:count": math.log(len(scored)),
+        "ranked:complete": float("missing" not in first.features or not first.features["missing"]),
+        **{name: value for name, value in first.features.items() if "&" not in name},
+    }

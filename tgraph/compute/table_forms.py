@@ -5,8 +5,9 @@ and leave words without account; which of them a question means is for the ranki
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from functools import cached_property
 from itertools import combinations, product
 
@@ -38,6 +39,8 @@ from tgraph.compute.linking import (
     QuestionLinks,
     Span,
     ValueLink,
+    names_other_quantity,
+    unit_factor,
 )
 from tgraph.compute.parts import ASSUMED_PROPERTY, CandidateQuery, QueryPart, sum_parts
 from tgraph.index.catalogue import Catalogue, KnownClass, KnownProperty
@@ -75,7 +78,10 @@ class TableForms:
         """Yield the candidates, those of the most conditions first."""
         for base in self._bases():
             for part, query in self._forms(base):
-                yield CandidateQuery(query, part.span, part.scores, part.reasons, True)
+                is_computing = not isinstance(query, ListRows)
+                yield CandidateQuery(
+                    query, part.span, part.scores, part.reasons, is_computing, is_strict=False
+                )
 
     # --- columns ---
 
@@ -120,7 +126,12 @@ class TableForms:
             path = _measurable(own)
             if path is None or (link is not None and link.is_time and not _is_time(own)):
                 continue
+            if link is not None and names_other_quantity(own.name, link.names):
+                continue
             part = self._column_part(own, "what is measured")
+            is_adjective = link is not None and bool(link.names)
+            if is_adjective and path.reads_number and own.iri not in self._named:
+                continue
             if link is not None and link.names & set(_stems(own.name)):
                 part = QueryPart(link.span, (1.0,), (f"the adjective is of {own.label}",))
             ways.append((path, part))
@@ -131,19 +142,12 @@ class TableForms:
 
     def _bases(self) -> list[QueryPart]:
         """Return the combinations of conditions, those that account for the most words first."""
-        spans: dict[Span, list[QueryPart]] = {}
         values: dict[Span, list[tuple[ValueLink, QueryPart]]] = {}
         for link in (*self._links.values, *self._links.parts):
-            if link.span <= self._class_span:
-                continue
-            for part in self._value_ways(link):
-                values.setdefault(link.span, []).append((link, part))
-        for span, ways in values.items():
-            spans[span] = [part for _, part in ways][:MOST_WAYS]
-        for bound in self._links.bounds:
-            ways_of_bound = list(self._bound_ways(bound))[:MOST_WAYS]
-            if ways_of_bound:
-                spans.setdefault(bound.span, []).extend(ways_of_bound)
+            if not link.span <= self._class_span:
+                for part in self._value_ways(link):
+                    values.setdefault(link.span, []).append((link, part))
+        spans = self._ways_by_span(values)
         ordered = sorted(spans, key=min)
         bases: dict[tuple[object, ...], QueryPart] = {}
         for merged in (*self._alternatives(values), None):
@@ -161,6 +165,16 @@ class TableForms:
         found = sorted(bases.values(), key=lambda base: -len(base.span))
         empty = [base for base in found if not base.conditions and not base.only]
         return [*[base for base in found if base not in empty][:MOST_BASES], *empty]
+
+    def _ways_by_span(
+        self, values: Mapping[Span, Sequence[tuple[ValueLink, QueryPart]]]
+    ) -> dict[Span, list[QueryPart]]:
+        """Return the ways in which each link may be a condition."""
+        spans = {span: [part for _, part in ways][:MOST_WAYS] for span, ways in values.items()}
+        for bound in self._links.bounds:
+            if ways_of_bound := list(self._bound_ways(bound))[:MOST_WAYS]:
+                spans.setdefault(bound.span, []).extend(ways_of_bound)
+        return spans
 
     def _value_ways(self, link: ValueLink) -> Iterator[QueryPart]:
         text = " ".join(self._links.words[at].text for at in sorted(link.span))
@@ -232,12 +246,15 @@ class TableForms:
                 continue
             if not link.is_year and own.kind in ("year", "date"):
                 continue
+            factor = unit_factor(link.unit, own.unit) if link.unit and own.unit else Decimal(1)
+            if factor is None or names_other_quantity(own.name, link.names):
+                continue
             named = self._named.get(own.iri)
             if named is None and not (link.is_year and _is_time(own)) and link.order == "=":
                 continue
-            conditions: list[Condition] = [Compares(path, link.order, link.number)]
+            conditions: list[Condition] = [Compares(path, link.order, link.number * factor)]
             if link.upper is not None:
-                conditions.append(Compares(path, "<=", link.upper))
+                conditions.append(Compares(path, "<=", link.upper * factor))
             span = link.span | (named.span if named else frozenset())
             score = named.score if named else ASSUMED_PROPERTY
             why = f"“{text}” bounds {own.label}"

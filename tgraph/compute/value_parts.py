@@ -69,7 +69,8 @@ class ValueIndex:
         self, part: Tokens, words: Sequence[LinkedWord], span: Span
     ) -> Iterator[ValueLink]:
         first, last = words[min(span)], words[max(span)]
-        if first.lower in STOP_WORDS or last.lower in STOP_WORDS:
+        may_be_part = first.lower not in STOP_WORDS and last.lower not in STOP_WORDS
+        if not may_be_part and len(part) == 1:
             return
         if len(part) == 1 and len(part[0]) < 3 and not part[0].isdigit():
             return
@@ -82,6 +83,8 @@ class ValueIndex:
         text = " ".join(words[at].text for at in sorted(span))
         for iri, values in found.items():
             whole = [value for value, score in values.items() if score > 0.94]
+            if not whole and not may_be_part:
+                continue
             chosen = tuple(whole or values)
             best = max(values[value] for value in chosen)
             yield ValueLink(span, text, chosen, best, (iri,) if iri else ())
