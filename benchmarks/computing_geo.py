@@ -19,7 +19,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,7 @@ from tgraph.testing import HashingEmbedder
 BASE = "http://example.org/geo/"
 COUNTRY = ("United States", ("usa", "us", "u.s.", "america", "United States of America"))
 _LABEL, _ALIAS = NamedNode(v.RDFS + "label"), NamedNode(v.SKOS + "altLabel")
+_OF_STATES = ("population", "area", "population density")
 _TABLE = re.compile(r"CREATE TABLE `(\w+)` \((.*?)\) ENGINE", re.DOTALL)
 
 
@@ -106,76 +107,97 @@ def keep_answerable(
 # --- the facts as RDF ---
 
 
-def make_triples(facts: sqlite3.Connection) -> Iterator[Triple]:
-    """Yield the facts as RDF: things with a class and a name, and their properties."""
-    properties: dict[str, NamedNode] = {}
+def make_triples(facts: sqlite3.Connection) -> list[Triple]:
+    """Return the facts as RDF: things with a class and a name, and their properties."""
+    writer = FactsWriter()
+    writer.write_country()
+    writer.write_states(facts)
+    writer.write_cities(facts)
+    writer.write_points(facts)
+    for kind, measure in (("mountain", "altitude"), ("lake", "area"), ("river", "length")):
+        writer.write_places(facts, kind, measure)
+    for label, iri in writer.properties.items():
+        writer.triples[Triple(iri, _LABEL, Literal(label))] = None
+    return list(writer.triples)
 
-    def name_thing(kind: str, name: str, key: str = "") -> Iterator[Triple]:
+
+@dataclass
+class FactsWriter:
+    """The triples of the facts, and the properties that they have, by label."""
+
+    triples: dict[Triple, None] = field(default_factory=dict)
+    properties: dict[str, NamedNode] = field(default_factory=dict)
+
+    def name_thing(self, kind: str, name: str, key: str = "") -> NamedNode:
+        """State the class and the name of a thing, and return it."""
         node = thing(kind, key or name)
-        yield Triple(node, v.RDF_TYPE, NamedNode(f"{BASE}class/{kind}"))
-        yield Triple(node, _LABEL, Literal(name))
+        self.triples[Triple(node, v.RDF_TYPE, NamedNode(f"{BASE}class/{kind}"))] = None
+        self.triples[Triple(node, _LABEL, Literal(name))] = None
+        return node
 
-    def state(subject: NamedNode, label: str, value: NamedNode | float | None) -> Iterator[Triple]:
-        if value is None:
-            return
-        iri = properties.setdefault(label, NamedNode(f"{BASE}{label.replace(' ', '-')}"))
-        literal = value if isinstance(value, NamedNode) else write_number(value)
-        yield Triple(subject, iri, literal)
+    def state(self, subject: NamedNode, label: str, value: NamedNode | float | None) -> None:
+        """State a value of a property; nothing where there is no value."""
+        if value is not None:
+            iri = NamedNode(f"{BASE}{label.replace(' ', '-')}")
+            self.properties[label] = iri
+            term = value if isinstance(value, NamedNode) else write_number(value)
+            self.triples[Triple(subject, iri, term)] = None
 
-    country = thing("country", "usa")
-    yield from name_thing("country", COUNTRY[0], "usa")
-    for alias in COUNTRY[1]:
-        yield Triple(country, _ALIAS, Literal(alias))
-    for name, people, area, capital, density in facts.execute(
-        "SELECT state_name, population, area, capital, density FROM state"
-    ):
-        node = thing("state", name)
-        yield from name_thing("state", name)
-        yield from state(node, "country", country)
-        yield from state(node, "population", people)
-        yield from state(node, "area", area)
-        yield from state(node, "population density", density)
-        if capital:
-            yield Triple(thing("city", f"{capital}, {name}"), _LABEL, Literal(capital))
-            yield from state(node, "capital", thing("city", f"{capital}, {name}"))
-            yield from state(thing("city", f"{capital}, {name}"), "located in", node)
-    for name, other in facts.execute("SELECT state_name, border FROM border_info"):
-        yield from state(thing("state", name), "borders", thing("state", other))
-    for name, people, within in facts.execute("SELECT city_name, population, state_name FROM city"):
-        node = thing("city", f"{name}, {within}")
-        yield from name_thing("city", name, f"{name}, {within}")
-        yield from state(node, "population", people)
-        yield from state(node, "located in", thing("state", within))
-        yield from state(node, "country", country)
-    for within, high, top, low, bottom in facts.execute(
-        "SELECT state_name, highest_elevation, highest_point, lowest_elevation, lowest_point"
-        " FROM highlow"
-    ):
-        node = thing("state", within)
-        for which, name, elevation in (("highest", top, high), ("lowest", bottom, low)):
-            yield from name_thing("point", name)
-            yield from state(node, f"{which} point", thing("point", name))
-            yield from state(node, f"{which} elevation", elevation)
-            yield from state(thing("point", name), "elevation", elevation)
-    for name, length, through in facts.execute("SELECT river_name, length, traverse FROM river"):
-        node = thing("river", name)
-        yield from name_thing("river", name)
-        yield from state(node, "length", length)
-        yield from state(node, "runs through", thing("state", through))
-        yield from state(node, "country", country)
-    for kind, measure, column in (
-        ("mountain", "altitude", "mountain_altitude"),
-        ("lake", "area", "area"),
-    ):
-        rows = facts.execute(f"SELECT {kind}_name, {column}, state_name FROM {kind}")
+    def write_country(self) -> None:
+        """State the country, with its other names."""
+        country = self.name_thing("country", COUNTRY[0], "usa")
+        for alias in COUNTRY[1]:
+            self.triples[Triple(country, _ALIAS, Literal(alias))] = None
+
+    def write_states(self, facts: sqlite3.Connection) -> None:
+        """State what the states are, have and border."""
+        columns = "state_name, capital, population, area, density"
+        for name, capital, *amounts in facts.execute(f"SELECT {columns} FROM state"):
+            node = self.name_thing("state", name)
+            self.state(node, "country", thing("country", "usa"))
+            for label, amount in zip(_OF_STATES, amounts, strict=True):
+                self.state(node, label, amount)
+            if capital:
+                city = thing("city", f"{capital}, {name}")
+                self.triples[Triple(city, _LABEL, Literal(capital))] = None
+                self.state(node, "capital", city)
+                self.state(city, "located in", node)
+        for name, other in facts.execute("SELECT state_name, border FROM border_info"):
+            self.state(thing("state", name), "borders", thing("state", other))
+
+    def write_cities(self, facts: sqlite3.Connection) -> None:
+        """State the cities: one of a name in each state."""
+        for name, people, within in facts.execute(
+            "SELECT city_name, population, state_name FROM city"
+        ):
+            node = self.name_thing("city", name, f"{name}, {within}")
+            self.state(node, "population", people)
+            self.state(node, "located in", thing("state", within))
+            self.state(node, "country", thing("country", "usa"))
+
+    def write_points(self, facts: sqlite3.Connection) -> None:
+        """State the highest and lowest points of the states."""
+        for which in ("highest", "lowest"):
+            for within, name, elevation in facts.execute(
+                f"SELECT state_name, {which}_point, {which}_elevation FROM highlow"
+            ):
+                node, point = thing("state", within), self.name_thing("point", name)
+                self.state(node, f"{which} point", point)
+                self.state(node, f"{which} elevation", elevation)
+                self.state(point, "elevation", elevation)
+
+    def write_places(self, facts: sqlite3.Connection, kind: str, measure: str) -> None:
+        """State the mountains, lakes or rivers."""
+        column = {"mountain": "mountain_altitude"}.get(kind, measure)
+        place, relation = ("state_name", "located in")
+        if kind == "river":
+            place, relation = ("traverse", "runs through")
+        rows = facts.execute(f"SELECT {kind}_name, {column}, {place} FROM {kind}")
         for name, amount, within in rows:
-            node = thing(kind, name)
-            yield from name_thing(kind, name)
-            yield from state(node, measure, amount)
-            yield from state(node, "located in", thing("state", within))
-            yield from state(node, "country", country)
-    for label, iri in properties.items():
-        yield Triple(iri, _LABEL, Literal(label))
+            node = self.name_thing(kind, name)
+            self.state(node, measure, amount)
+            self.state(node, relation, thing("state", within))
+            self.state(node, "country", thing("country", "usa"))
 
 
 def thing(kind: str, key: str) -> NamedNode:
@@ -195,7 +217,7 @@ def write_number(value: float) -> Literal:
 
 def import_facts(facts: sqlite3.Connection, folder: Path) -> KnowledgeGraph:
     """Return a graph into which the facts are imported."""
-    data = serialize(dict.fromkeys(make_triples(facts)), format=RdfFormat.TURTLE)
+    data = serialize(make_triples(facts), format=RdfFormat.TURTLE)
     assert data is not None
     (folder / "geo.ttl").write_bytes(data)
     parts = Components(load_settings(None, {}), folder / "cache", embedder=HashingEmbedder())

@@ -544,13 +544,11 @@ class _Writer:
             return f"{'are' if plural else 'is'} {names}"
         assert condition.path is not None
         path = condition.path
+        if isinstance(condition, Equals | Differs) and (said := self._related(condition, plural)):
+            return said
         name = path.last.name if len(path.properties) == 1 else path.label
         is_verb = _is_participle(name)
         match condition:
-            case Equals(values=values) | Differs(values=values) if path.backward:
-                names = list_names(self._terms(values) or ["none"])
-                negated = " not" if isinstance(condition, Differs) else ""
-                return f"{'are' if plural else 'is'}{negated} {_name_path(path)} of {names}"
             case Lacks():
                 return f"{has} no value of {_name_path(path)}"
             case Equals(values=values):
@@ -569,6 +567,21 @@ class _Writer:
             case Contains(text=text):
                 return f"{has} “{text}” in {name}"
         raise AssertionError(condition)
+
+    def _related(self, condition: Equals | Differs, plural: bool) -> str:
+        """Return a condition on a relation that leads back, or that is called by a verb, as a
+        predicate; empty for another."""
+        path, names = condition.path, list_names(self._terms(condition.values) or ["none"])
+        is_denied = isinstance(condition, Differs)
+        if path.backward:
+            negated = " not" if is_denied else ""
+            return f"{'are' if plural else 'is'}{negated} {_name_path(path)} of {names}"
+        name = path.last.name if len(path.properties) == 1 else path.label
+        verb = _read_verb(name)
+        if not verb:
+            return ""
+        negated = ("do not " if plural else "does not ") * is_denied
+        return f"{negated}{verb if plural or is_denied else name} {names}"
 
     def _time(self, condition: Compares) -> str:
         """Return a bound on a time in words, with the end of a period that it begins."""
@@ -628,8 +641,19 @@ def _that(what: str) -> str:
     return f" that {what}" if what else ""
 
 
+def _read_verb(name: str) -> str:
+    """Return the name of a property as the predicate of several, where it is one of one: "run
+    through" for "runs through"; empty for other names."""
+    first, *rest = name.split()
+    is_verb = bool(rest) and first.endswith("s") and not first.endswith("ss")
+    is_verb = is_verb and rest[-1] in word_set("computing", "prepositions")
+    return " ".join((first[:-1], *rest)) if is_verb else ""
+
+
 def _is_participle(name: str) -> bool:
     """Return whether the name of a property is the rest of a predicate, as "launched" and "built
     at" are."""
     *before, last = name.split()
+    if _read_verb(name):
+        return False
     return last.endswith("ed") or (bool(before) and last in word_set("computing", "prepositions"))
