@@ -65,9 +65,9 @@ def without_labels(query: Query) -> Query:
     conditions = tuple(
         replace(c, text=c.text.lower())
         if isinstance(c, Contains)
-        else c
-        if isinstance(c, Compares)
         else replace(c, label="")
+        if isinstance(c, Equals | Differs)
+        else c
         for c in dict.fromkeys(query.rows.conditions)
     )
     return replace(query, rows=replace(query.rows, conditions=conditions))

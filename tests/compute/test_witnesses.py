@@ -12,9 +12,10 @@ from pyoxigraph import Literal, NamedNode, Quad, Triple
 from tests.support.examples import examples
 from tests.support.random_graphs import KIND, ROWS, TYPED, graphs, queries
 from tgraph import vocabulary as v
-from tgraph.compute.algebra import Extreme, ListRows, Path, Query, Rows
+from tgraph.compute.algebra import ListRows, Path, Query, Rows
 from tgraph.compute.evaluation import Computed, evaluate_query
-from tgraph.compute.witnesses import find_witnesses, winners
+from tgraph.compute.results import decisive_solutions
+from tgraph.compute.witnesses import find_witnesses
 from tgraph.index.catalogue import KnownProperty
 from tgraph.store.oxigraph import OxigraphStore
 
@@ -28,11 +29,12 @@ def evaluate(statements: Iterable[Triple], query: Query) -> Computed:
 
 def result_of(computed: Computed) -> object:
     """What a result says: its solutions, of an extreme the winning ones, and what contradicts."""
-    solutions = winners(computed) if isinstance(computed.query, Extreme) else computed.solutions
-    return tuple(
+    solutions = decisive_solutions(computed.query, computed.solutions)
+    parts = tuple(
         frozenset((str(s.row), str(s.group), str(s.value), str(s.statements)) for s in part)
-        for part in (solutions, computed.conflicts)
+        for part in (solutions, computed.conflicts, computed.whole)
     )
+    return *parts, *map(result_of, computed.inner)
 
 
 def check_witnesses(statements: list[Triple], query: Query) -> None:

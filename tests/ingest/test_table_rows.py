@@ -36,6 +36,16 @@ def label_of(segment: Segment) -> str:
         ("order_id,customer,total\n1042,Berg,3\n1043,Berg,4\n", ["1042", "1043"], "order"),
         ("Year,Ships\n1901,3\n1902,4\n", ["1901", "1902"], "year"),
         ("Captain,Ship name\nBerg,Aurora\nBerg,Fram\n", ["Aurora", "Fram"], "ship"),
+        (
+            "Year,League,Result\n1901,North,won\n1902,North,lost\n1903,North,won\n1904,South,won\n",
+            ["1901", "1902", "1903", "1904"],
+            "year",
+        ),
+        (
+            "Year,Cup,Place\n1901,North,1st\n1901,South,2nd\n1902,North,3rd\n1902,South,1st\n",
+            ["North 1901", "South 1901", "North 1902", "South 1902"],
+            "cup",
+        ),
         ("Low,High\n1.5,2.5\n1.5,3.5\n", ["", ""], ""),
         (
             "id,Name,Born\n7,Ana Berg,1980\n8,Ana Berg,1990\n9,Bo Lund,1990\n",

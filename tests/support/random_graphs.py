@@ -10,7 +10,10 @@ from pyoxigraph import Literal, NamedNode, Triple
 from tgraph import vocabulary as v
 from tgraph.compute.algebra import (
     Aggregate,
+    CompareGroups,
     Compares,
+    ComparesTo,
+    Condition,
     Contains,
     Count,
     Differs,
@@ -18,10 +21,14 @@ from tgraph.compute.algebra import (
     Exists,
     Extreme,
     GroupRows,
+    Lacks,
     ListRows,
+    OneOf,
     Path,
     Query,
     Rows,
+    Share,
+    Within,
 )
 from tgraph.index.catalogue import KnownClass, KnownProperty
 
@@ -61,6 +68,8 @@ graphs = st.builds(
 """Statements of a small graph, in which most things have a class and a name."""
 
 _to_maker, _to_weight, _to_place = Path((MAKER,)), Path((WEIGHT,)), Path((MAKER, PLACE))
+_to_like = Path((MAKER, MAKER), (1,))
+_rows_named = st.lists(st.sampled_from(ROWS), min_size=1, max_size=2, unique_by=str).map(tuple)
 _makers = st.lists(st.sampled_from(MAKERS), min_size=1, max_size=2, unique_by=str).map(tuple)
 _places = st.sampled_from(PLACES).map(lambda place: (place,))
 _conditions = st.one_of(
@@ -75,15 +84,75 @@ _conditions = st.one_of(
         st.integers(0, 2).map(Decimal),
     ),
     st.builds(Contains, st.just(_to_maker), st.sampled_from(("maker 1", "MAKER", "2"))),
+    st.builds(Equals, st.just(_to_like), _rows_named, st.just("row")),
+    st.builds(Lacks, st.sampled_from((_to_maker, _to_place, _to_weight))),
+    st.builds(OneOf, _rows_named),
 )
-_rows = st.builds(
+
+
+def _with_conditions(conditions: st.SearchStrategy[Condition]) -> st.SearchStrategy[Rows]:
+    return st.builds(
+        Rows,
+        st.sampled_from((TYPED, LISTED)),
+        st.lists(conditions, max_size=2).map(tuple),
+        st.just(()),
+    )
+
+
+def _extremes(rows: st.SearchStrategy[Rows], most: int) -> st.SearchStrategy[Extreme]:
+    return st.builds(Extreme, rows, st.just(_to_weight), st.booleans(), st.integers(1, most))
+
+
+def _groups(rows: st.SearchStrategy[Rows]) -> st.SearchStrategy[GroupRows]:
+    place = st.sampled_from(("greatest", "least"))
+    totals = st.sampled_from(("sum", "average", "minimum", "maximum"))
+    return st.one_of(
+        st.builds(GroupRows, rows, st.just(_to_maker), place=place),
+        st.builds(GroupRows, rows, st.just(_to_maker), totals, st.just(_to_weight), place),
+    )
+
+
+_weighed = st.sampled_from((_to_weight, Path((WEIGHT,), reads_number=True)))
+_shown = st.sampled_from((None, _to_maker))
+_listed = st.builds(Rows, st.just(LISTED), st.lists(_conditions, max_size=2).map(tuple))
+_stepped = st.builds(
     Rows,
-    st.sampled_from((TYPED, LISTED)),
+    st.just(LISTED),
     st.lists(_conditions, max_size=2).map(tuple),
     st.just(()),
+    st.sampled_from((-1, 1)),
+)
+_plain_rows = _with_conditions(_conditions)
+_rows = _with_conditions(
+    st.one_of(
+        _conditions,
+        st.builds(Within, st.just(None), _extremes(_plain_rows, 1)),
+        st.builds(Within, st.just(_to_like), _extremes(_plain_rows, 1)),
+        st.builds(Within, st.just(_to_like), st.builds(ListRows, _plain_rows)),
+        st.builds(Within, st.just(_to_maker), _groups(_plain_rows)),
+        st.builds(
+            ComparesTo,
+            st.just(_to_weight),
+            st.sampled_from(("<", ">")),
+            _extremes(_plain_rows, 1),
+        ),
+    )
 )
 
 queries: st.SearchStrategy[Query] = st.one_of(
+    _groups(_rows),
+    st.builds(Extreme, _rows, _weighed, st.booleans(), st.integers(1, 2), _shown),
+    st.builds(Extreme, _listed, st.none(), st.booleans(), st.integers(1, 2), _shown),
+    st.builds(ListRows, _stepped, st.sampled_from((None, _to_maker, _to_place))),
+    st.builds(Count, _stepped),
+    st.builds(
+        CompareGroups,
+        _rows,
+        st.just(_to_maker),
+        st.just(((MAKERS[0],), (MAKERS[1],))),
+        st.booleans(),
+    ),
+    st.builds(Share, _rows),
     st.builds(ListRows, _rows, st.sampled_from((None, _to_maker, _to_place))),
     st.builds(Count, _rows, st.sampled_from((None, _to_maker))),
     st.builds(Aggregate, _rows, st.sampled_from(("sum", "average")), st.just(_to_weight)),

@@ -1,7 +1,8 @@
 """The algebra of computed answers: what is asked of knowledge, as values.
 
 A query selects the members of a class that meet conditions, and lists, counts, adds up, compares
-or groups them. Conditions and measures follow a path of one to three properties."""
+or groups them. Conditions and measures follow a path of one to three properties, each from a thing
+to its value or back. A condition may refer to the result of another query."""
 
 from __future__ import annotations
 
@@ -20,14 +21,21 @@ LONGEST_PATH = 3
 """The properties of a path."""
 
 Order = Choice["<", "<=", ">", ">=", "="]
-Total = Choice["sum", "average"]
+Total = Choice["sum", "average", "minimum", "maximum"]
+Place = Choice["greatest", "least"]
+Asked = Choice["whether", "which", "difference"]
 
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """A property path: one to three properties that lead from a member of a class to a value."""
+    """A property path: one to three properties that lead from a member of a class to a value;
+    those at the positions ``backward`` are followed from the value to what has the value.
+
+    ``reads_number`` takes the first number of a text for the value: 1998 of "1998–99"."""
 
     properties: tuple[KnownProperty, ...]
+    backward: tuple[int, ...] = ()
+    reads_number: bool = False
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.properties) <= LONGEST_PATH:
@@ -38,12 +46,19 @@ class Path:
         return self.properties[-1]
 
     @property
+    def is_backward(self) -> bool:
+        """Whether the last property is followed backward."""
+        return len(self.properties) - 1 in self.backward
+
+    @property
     def kind(self) -> ValueKind:
-        return self.last.kind
+        if self.reads_number:
+            return "number"
+        return "entity" if self.is_backward else self.last.kind
 
     @property
     def unit(self) -> str:
-        return self.last.unit
+        return "" if self.is_backward else self.last.unit
 
     @property
     def label(self) -> str:
@@ -70,11 +85,12 @@ class Differs:
 
 @dataclass(frozen=True, slots=True)
 class Compares:
-    """The number, year or date at the end of a path stands in an order to a bound."""
+    """The number, year or date at the end of a path stands in an order to a bound: a number, or
+    where days are compared a date."""
 
     path: Path
     order: Order
-    bound: Decimal
+    bound: Decimal | Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,17 +101,52 @@ class Contains:
     text: str
 
 
-Condition = Equals | Differs | Compares | Contains
+@dataclass(frozen=True, slots=True)
+class Lacks:
+    """A path has no value."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """The member is one of ``values``."""
+
+    values: tuple[Object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """The value at the end of a path, or without a path the member itself, is in the result of a
+    query."""
+
+    path: Path | None
+    query: ListRows | Extreme | GroupRows
+
+
+@dataclass(frozen=True, slots=True)
+class ComparesTo:
+    """The value at the end of a path stands in an order to the value that a query gives."""
+
+    path: Path
+    order: Order
+    query: Extreme
+
+
+Condition = Equals | Differs | Compares | Contains | Lacks | OneOf | Within | ComparesTo
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
     """The members of a class that meet all conditions; ``only`` are the members meant, where the
-    question names them. Without a class, whatever has the properties is a member."""
+    question names them. Without a class, whatever has the properties is a member. With ``step`` the
+    members that stand so many places after one that meets them in the order of the table, before
+    it where ``step`` is negative."""
 
     known_class: KnownClass | None
     conditions: tuple[Condition, ...] = ()
     only: tuple[NamedNode, ...] = ()
+    step: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,22 +179,45 @@ class Aggregate:
 @dataclass(frozen=True, slots=True)
 class Extreme:
     """The members with the greatest, or least, value; equals share a place. ``places`` counts
-    how many places are asked."""
+    how many places are asked. Without a path the members that the table lists last, or first. With
+    ``shown`` the members that have a value at the end of that path, with it."""
 
     rows: Rows
-    path: Path
+    path: Path | None
     is_most: bool
     places: int = 1
+    shown: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class GroupRows:
-    """The members by their value at the end of ``by``: counted, or a total of another value."""
+    """The members by their value at the end of ``by``: counted, or a total of another value; with
+    ``place`` only the groups that have the greatest or least count or total."""
 
     rows: Rows
     by: Path
     total: Total | None = None
     path: Path | None = None
+    place: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CompareGroups:
+    """The numbers of members in two groups, compared or subtracted; ``groups`` are the values at
+    the end of ``by`` of each."""
+
+    rows: Rows
+    by: Path
+    groups: tuple[tuple[Object, ...], tuple[Object, ...]]
+    is_more: bool = True
+    asked: Asked = "whether"
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """The share of the members of a class that meet all conditions."""
+
+    rows: Rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +246,18 @@ class Exists:
     rows: Rows
 
 
-Query = ListRows | Count | Aggregate | Extreme | GroupRows | Difference | CompareTwo | Exists
+Query = (
+    ListRows
+    | Count
+    | Aggregate
+    | Extreme
+    | GroupRows
+    | CompareGroups
+    | Share
+    | Difference
+    | CompareTwo
+    | Exists
+)
 
 
 def totalled_path(query: Query) -> Path | None:
@@ -196,9 +281,15 @@ def measured_path(query: Query) -> Path | None:
 
 def paths_in(query: Query) -> Iterator[Path]:
     """Yield the paths of a query, those of conditions first."""
-    yield from (condition.path for condition in query.rows.conditions)
-    if isinstance(query, GroupRows):
+    for condition in query.rows.conditions:
+        if not isinstance(condition, OneOf) and condition.path:
+            yield condition.path
+        if isinstance(condition, Within | ComparesTo):
+            yield from paths_in(condition.query)
+    if isinstance(query, GroupRows | CompareGroups):
         yield query.by
+    if isinstance(query, Extreme) and query.shown:
+        yield query.shown
     if path := measured_path(query):
         yield path
 

@@ -4,22 +4,46 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
-from tgraph.compute.algebra import LONGEST_PATH
-from tgraph.compute.evaluation import BOUNDS, Computed, EvaluationBounds, evaluate_query
-from tgraph.compute.grammar import CandidateQuery, make_candidates
+from tgraph.compute.algebra import LONGEST_PATH, Query
+from tgraph.compute.evaluation import (
+    BOUNDS,
+    Computed,
+    EvaluationBounds,
+    evaluate_query,
+    read_result,
+)
+from tgraph.compute.grammar import MOST_CANDIDATES, make_candidates, make_table_candidates
+from tgraph.compute.group_forms import GroupForms
 from tgraph.compute.linking import QuestionLinks, link_question
+from tgraph.compute.lookup import KnowledgeLookup, without_twins
+from tgraph.compute.parts import CandidateQuery
+from tgraph.compute.phrases import make_phrase_candidates
 from tgraph.compute.printing import print_paths, print_query, write_query
-from tgraph.compute.ranking import LEAST_LIKELIHOOD, RankedQuery, rank_candidates
+from tgraph.compute.ranking import (
+    LEAST_LIKELIHOOD,
+    RankedQuery,
+    keep_likeliest,
+    rank_candidates,
+    rank_strictly,
+)
+from tgraph.compute.results import result_terms
+from tgraph.compute.value_parts import MOST_NAMED_ROWS, ValueIndex, index_values
 from tgraph.compute.witnesses import Witness, find_witnesses
+from tgraph.errors import QueryError
 from tgraph.index.catalogue import Catalogue, KnownClass, count_catalogue
 from tgraph.model import Object, UnchosenQuery
 from tgraph.retrieve.base import Context
 from tgraph.retrieve.entity_matching import match_all
+from tgraph.retrieve.labels import labels_of
 from tgraph.store.base import Solutions
+
+PLANNING = EvaluationBounds(rows=1_000, seconds=0.5)
+"""The bounds in which a candidate is evaluated for its ranking."""
 
 MOST_LITERALS = 20
 """Statements with a literal that are looked at for its properties."""
@@ -124,12 +148,12 @@ def link_catalogue(question: str, context: Context) -> QuestionLinks:
         }
         return [(iri, literal) for iri in sorted(found, key=str)]
 
-    return link_question(question, catalogue_of(context), find_names, find_literals)
+    return link_question(question, without_twins(catalogue_of(context)), find_names, find_literals)
 
 
 def plan_query(question: str, context: Context, least: float = LEAST_LIKELIHOOD) -> QueryPlan:
     """Return the queries that a question may mean; ``least`` is how likely the one it means is."""
-    catalogue = catalogue_of(context)
+    catalogue = without_twins(catalogue_of(context))
 
     def find_paths(
         known: KnownClass | None, values: Sequence[Object]
@@ -141,10 +165,34 @@ def plan_query(question: str, context: Context, least: float = LEAST_LIKELIHOOD)
                 return paths
         return ()
 
+    def find_terms(query: Query) -> Sequence[Object]:
+        try:
+            return result_terms(query, read_result(context.store, print_query(query), PLANNING))
+        except QueryError:
+            return ()
+
     structured = {known.iri for known in catalogue.properties if known.is_structured}
     links = link_catalogue(question, context)
-    candidates = make_candidates(links, catalogue, find_paths)
-    return QueryPlan(links, tuple(rank_candidates(candidates, links)), least)
+    index = context.read_once("value parts", lambda: _index_values(catalogue, context))
+    whole = frozenset().union(*(link.span for link in links.values))
+    links = replace(links, parts=tuple(index.link_parts(links.words, whole)))
+    lookup = KnowledgeLookup(context.store, catalogue)
+    groups = GroupForms(links, catalogue, find_paths)
+    exact = (
+        *make_candidates(links, catalogue, find_paths),
+        *islice(make_phrase_candidates(links, lookup, groups), MOST_CANDIDATES),
+        *islice(groups.candidates(), MOST_CANDIDATES),
+    )
+    ranked = rank_strictly(keep_likeliest(exact, links), links)
+    if not ranked or ranked[0].likelihood < least:
+        further = make_table_candidates(links, catalogue)
+        ranked = rank_candidates(keep_likeliest((*exact, *further), links), links, find_terms)
+    return QueryPlan(links, tuple(ranked), least)
+
+
+def _index_values(catalogue: Catalogue, context: Context) -> ValueIndex:
+    rows = dict.fromkeys(row for known in catalogue.classes if known.columns for row in known.rows)
+    return index_values(catalogue, labels_of(context.graph, list(rows)[:MOST_NAMED_ROWS]))
 
 
 def _paths(

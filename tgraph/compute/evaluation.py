@@ -7,15 +7,29 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal, InvalidOperation
 
 from pyoxigraph import Literal, NamedNode, QueryBoolean, Variable
 
-from tgraph.compute.algebra import Extreme, ListRows, Query, totalled_path
+from tgraph.compute.algebra import (
+    CompareGroups,
+    Compares,
+    ComparesTo,
+    Condition,
+    Equals,
+    Extreme,
+    GroupRows,
+    ListRows,
+    OneOf,
+    Query,
+    Share,
+    Within,
+    totalled_path,
+)
 from tgraph.compute.printing import (
     GROUP,
     MEASURED,
     ROW,
+    SHOWN,
     VALUE,
     Node,
     Pattern,
@@ -26,9 +40,10 @@ from tgraph.compute.printing import (
     print_solutions,
     reopening_pattern,
     restrict_rows,
+    whole_of,
 )
+from tgraph.compute.results import Solution, bound_value, compared_value, result_values
 from tgraph.errors import QueryError
-from tgraph.index.graph_source import Statement
 from tgraph.model import Object
 from tgraph.store.base import Solutions, Store, Term
 
@@ -53,19 +68,6 @@ MOST_RECORDED = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Solution:
-    """A solution of a query's pattern: the member, its values, and the statements it rests on.
-
-    Of a row that a negation excludes ``excluding`` are the statements that do."""
-
-    row: NamedNode
-    statements: tuple[Statement, ...]
-    value: Object | None = None
-    group: Object | None = None
-    excluding: tuple[Statement, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Computed:
     """The result of a query: its bindings, the solutions that they are computed from, and those
     that negations exclude.
@@ -73,7 +75,8 @@ class Computed:
     ``conflicts`` are the solutions of rows with several values where one is computed with; such
     rows are in no total and no order. ``reopening`` are the solutions of
     excluded rows that would count if nothing excluded them, ``searched`` the values of all members
-    where none is in the result. ``is_cut`` says that there are more solutions than were
+    where none is in the result, ``whole`` all members that a share is of. ``inner`` are the results
+    of the queries that conditions refer to. ``is_cut`` says that there are more solutions than were
     read, and ``row_count`` how many rows they all have."""
 
     query: Query
@@ -84,6 +87,8 @@ class Computed:
     excluded: tuple[Solution, ...] = ()
     reopening: tuple[Solution, ...] = ()
     searched: tuple[Solution, ...] = ()
+    whole: tuple[Solution, ...] = ()
+    inner: tuple[Computed, ...] = ()
     is_cut: bool = False
     row_count: int = 0
 
@@ -97,8 +102,12 @@ def evaluate_query(store: Store, query: Query, bounds: EvaluationBounds = BOUNDS
     """Return the result of a query over knowledge.
 
     Raises ``QueryError`` for a query that takes longer than allowed."""
-    deadline = time.monotonic() + bounds.seconds
-    sparql = print_query(query)
+    return _evaluate(store, query, bounds, time.monotonic() + bounds.seconds)
+
+
+def _evaluate(store: Store, asked: Query, bounds: EvaluationBounds, deadline: float) -> Computed:
+    sparql = print_query(asked)
+    query, inner = _resolve_conditions(store, asked, bounds, deadline)
     pattern = pattern_of(query)
     bindings = tuple(_read_bindings(store, sparql, bounds, deadline))
     solutions = list(_read_solutions(store, pattern, query, bounds, deadline))
@@ -107,12 +116,22 @@ def evaluate_query(store: Store, query: Query, bounds: EvaluationBounds = BOUNDS
     if is_cut and isinstance(query, Extreme):  # the first of all, not the first that were read
         first = restrict_rows(pattern, _first_rows(query, bindings[: bounds.rows]))
         solutions = list(_read_solutions(store, first, query, bounds, deadline))[: bounds.rows]
+    elif is_cut and _needs_all_rows(query):
+        raise QueryError(
+            f"The query compares more than {bounds.rows:,} rows.",
+            "Raise sparql_search.most_rows, or ask with `tgraph sparql`.",
+        )
     conflicts = _find_conflicts(query, solutions)
     excluded = [
         replace(solution, excluding=solution.statements[: exclusion.length])
         for exclusion in exclusions_of(query)
         for solution in _read_solutions(store, exclusion.pattern, query, bounds, deadline)
     ]
+    whole = (
+        _read_solutions(store, pattern_of(whole_of(query)), query, bounds, deadline)
+        if isinstance(query, Share)
+        else ()
+    )
     conflicting = {(solution.row, solution.group) for solution in conflicts}
     kept = tuple(s for s in solutions if (s.row, s.group) not in conflicting)
     row_count = len({solution.row for solution in kept})
@@ -120,7 +139,7 @@ def evaluate_query(store: Store, query: Query, bounds: EvaluationBounds = BOUNDS
         [counted] = _read_bindings(store, print_row_count(query), bounds, deadline)
         row_count = int(counted["count"].value)
     return Computed(
-        query,
+        asked,
         sparql,
         bindings[: bounds.rows],
         kept,
@@ -128,9 +147,17 @@ def evaluate_query(store: Store, query: Query, bounds: EvaluationBounds = BOUNDS
         tuple(excluded[: bounds.rows]),
         tuple(_read_reopening(store, query, excluded, bounds, deadline)),
         () if solutions else tuple(_read_searched(store, query, bounds, deadline)),
+        tuple(whole),
+        inner,
         is_cut,
         row_count,
     )
+
+
+def _needs_all_rows(query: Query) -> bool:
+    """Return whether the answer is worked out from the rows, and not by the query."""
+    has_place = isinstance(query, GroupRows) and query.place is not None
+    return has_place or isinstance(query, CompareGroups | Share)
 
 
 def _first_rows(query: Extreme, bindings: Sequence[Bindings]) -> list[NamedNode]:
@@ -140,6 +167,39 @@ def _first_rows(query: Extreme, bindings: Sequence[Bindings]) -> list[NamedNode]
     places = list(dict.fromkeys(values))[: query.places]
     last = max(MOST_COMPARED, len(values) - values[::-1].index(places[-1])) if places else 0
     return [_node(binding[ROW.value]) for binding in bindings[:last]]
+
+
+def _resolve_conditions(
+    store: Store, query: Query, bounds: EvaluationBounds, deadline: float
+) -> tuple[Query, tuple[Computed, ...]]:
+    """Return a query with the results of the queries that its conditions refer to in their place,
+    and these results."""
+    conditions: list[Condition] = []
+    inner = []
+    for condition in query.rows.conditions:
+        if isinstance(condition, Within | ComparesTo):
+            computed = _evaluate(store, condition.query, bounds, deadline)
+            if computed.is_cut:
+                raise QueryError(
+                    f"A part of the query has more than {bounds.rows:,} rows.",
+                    "Raise sparql_search.most_rows, or ask with `tgraph sparql`.",
+                )
+            inner.append(computed)
+            condition = _resolve_condition(condition, computed)
+        conditions.append(condition)
+    if not inner:
+        return query, ()
+    rows = replace(query.rows, conditions=tuple(conditions))
+    return replace(query, rows=rows), tuple(inner)
+
+
+def _resolve_condition(condition: Within | ComparesTo, computed: Computed) -> Condition:
+    if isinstance(condition, ComparesTo):
+        bound = bound_value(condition.query, computed.solutions)
+        none = OneOf(())
+        return none if bound is None else Compares(condition.path, condition.order, bound)
+    values = result_values(condition.query, computed.solutions)
+    return Equals(condition.path, values, "") if condition.path else OneOf(values)
 
 
 def _read_reopening(
@@ -162,6 +222,8 @@ def _read_searched(
 ) -> Iterator[Solution]:
     """Yield what the members have at the ends of the conditions' paths, where none meets them."""
     for condition in query.rows.conditions:
+        if isinstance(condition, OneOf) or condition.path is None:
+            continue
         members = ListRows(replace(query.rows, conditions=()), condition.path)
         yield from _read_solutions(store, pattern_of(members), members, bounds, deadline)
 
@@ -191,7 +253,8 @@ def _read_solutions(
 ) -> Iterator[Solution]:
     results = store.query(print_solutions(pattern, bounds.rows + 1))
     assert isinstance(results, Solutions)
-    value = VALUE if totalled_path(query) is None else MEASURED
+    is_measured = isinstance(query, Extreme) or totalled_path(query) is not None
+    value = MEASURED if is_measured else VALUE
     solutions = []
     for row in results:
         _check_time(deadline)
@@ -212,6 +275,7 @@ def _read_solutions(
                 statements,  # type: ignore[arg-type]
                 _object(terms.get(value.value)),
                 _object(terms.get(GROUP.value)),
+                _object(terms.get(SHOWN.value)),
             )
         )
     yield from sorted(
@@ -258,12 +322,3 @@ def write_bindings(bindings: Sequence[Bindings]) -> str:
     """Return bindings as JSON, each term as N-Triples."""
     rows = [{name: str(term) for name, term in row.items()} for row in bindings[:MOST_RECORDED]]
     return json.dumps(rows, ensure_ascii=False)
-
-
-def compared_value(value: Object) -> Decimal | str:
-    """Return what a value is compared by: its number, or its text."""
-    try:
-        number = Decimal(value.value)
-    except InvalidOperation:
-        return value.value
-    return number if number.is_finite() else value.value

@@ -6,12 +6,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from datetime import date
 from decimal import Decimal
-from itertools import product
+from itertools import islice, product
 
-from pyoxigraph import NamedNode
+from pyoxigraph import Literal, NamedNode
 
+from tgraph import vocabulary as v
 from tgraph.compute.algebra import (
     Aggregate,
     Compares,
@@ -25,11 +27,13 @@ from tgraph.compute.algebra import (
     Extreme,
     GroupRows,
     ListRows,
+    Order,
     Path,
     Query,
     Rows,
 )
 from tgraph.compute.linking import (
+    BY_SYNONYM,
     BY_UNIT,
     EXACT,
     BoundLink,
@@ -39,18 +43,27 @@ from tgraph.compute.linking import (
     Span,
     ValueLink,
     measure_of,
+    measures_other,
     names_other_quantity,
+    stem,
     unit_factor,
 )
+from tgraph.compute.parts import (
+    ASSUMED_CLASS,
+    ASSUMED_PROPERTY,
+    CandidateQuery,
+    QueryPart,
+    sum_parts,
+)
+from tgraph.compute.table_forms import TableForms
 from tgraph.index.catalogue import Catalogue, KnownClass, KnownProperty
 from tgraph.model import Object
-from tgraph.retrieve.text.lexical import stem
 
 MOST_CANDIDATES = 200
 """Candidates that a question may have; further ones are left out."""
 
-ASSUMED_CLASS, ASSUMED_PROPERTY, NO_CLASS = 0.9, 0.8, 0.85
-"""How sure a candidate is whose class, or measured property, the question doesn't name."""
+MOST_OF_TABLES, MOST_TABLES = 400, 3
+"""Candidates in the forms of tables, and the tables that are looked at for them."""
 
 _MEASURED = ("number", "year", "date")
 
@@ -58,51 +71,40 @@ FindPaths = Callable[[KnownClass | None, Sequence[Object]], Sequence[tuple[Named
 """The paths of at most three properties that lead from members of a class to one of the values."""
 
 
-@dataclass(frozen=True, slots=True)
-class CandidateQuery:
-    """A query that a question may mean: the words that it accounts for, how sure each of its links
-    is, and the reasons in words. ``is_computing`` tells a computation from looking a value up."""
-
-    query: Query
-    span: Span
-    scores: tuple[float, ...]
-    reasons: tuple[str, ...]
-    is_computing: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class _QueryPart:
-    """A part of a candidate: conditions, or a measured path, with its words and sureness."""
-
-    span: Span = frozenset()
-    scores: tuple[float, ...] = ()
-    reasons: tuple[str, ...] = ()
-    conditions: tuple[Condition, ...] = ()
-    only: tuple[NamedNode, ...] = ()
-    path: Path | None = None
-
-    def __add__(self, other: _QueryPart) -> _QueryPart:
-        return _QueryPart(
-            self.span | other.span,
-            self.scores + other.scores,
-            self.reasons + other.reasons,
-            self.conditions + other.conditions,
-            self.only + other.only,
-            self.path or other.path,
-        )
-
-
 def make_candidates(
     links: QuestionLinks, catalogue: Catalogue, find_paths: FindPaths
 ) -> list[CandidateQuery]:
     """Return the queries that a question may mean, in no order of likelihood."""
     grammar = _Grammar(links, catalogue, find_paths)
-    candidates = []
-    for candidate in grammar.candidates():
-        candidates.append(candidate)
-        if len(candidates) == MOST_CANDIDATES:
-            break
-    return candidates
+    made = islice(grammar.candidates(), MOST_CANDIDATES)
+    return list(made)
+
+
+def make_table_candidates(links: QuestionLinks, catalogue: Catalogue) -> list[CandidateQuery]:
+    """Return the queries that a question may mean of a table whose columns it need not name."""
+    tables = (TableForms(links, catalogue, known) for known in linked_tables(links, catalogue))
+    of_tables = (candidate for table in tables for candidate in table.candidates())
+    return list(islice(of_tables, MOST_OF_TABLES))
+
+
+def linked_tables(links: QuestionLinks, catalogue: Catalogue) -> list[KnownClass]:
+    """Return the tables of which a question names the most."""
+    named = {link.known.iri for link in links.properties if link.score > BY_SYNONYM}
+    values = (*links.values, *links.parts)
+    named |= {iri for link in values for iri in link.properties}
+    members = {value for link in values for value in link.values}
+    classes = {link.known.key for link in links.classes}
+
+    def matches(known: KnownClass) -> int:
+        columns = {column.property for column in known.columns}
+        is_member = not members.isdisjoint(known.rows)
+        return len(columns & named) + is_member + 2 * (known.key in classes)
+
+    tables = [known for known in catalogue.classes if known.kind == "table"]
+    if len(tables) > 1:
+        tables.sort(key=lambda known: (-matches(known), -known.members))
+        tables = [known for known in tables if matches(known)] or tables[:1]
+    return tables[:MOST_TABLES]
 
 
 class _Grammar:
@@ -120,22 +122,29 @@ class _Grammar:
 
     # --- classes ---
 
-    def _classes(self) -> Iterator[tuple[KnownClass, _QueryPart]]:
+    def _classes(self) -> Iterator[tuple[KnownClass, QueryPart]]:
         """Yield the classes that may be asked about: those named, else all that have what the
         question names."""
         named = {link.known.key: link for link in self._links.classes}
         closed_types = {link.known.type for link in named.values() if link.known.is_whole_type}
         for link in named.values():
-            if link.known.kind == "type" and link.known.key in closed_types:
-                continue  # the table of the same rows is asked instead
+            if link.known.kind == "type" and (
+                link.known.key in closed_types or not self._asks_whole
+            ):
+                continue  # its table is asked instead, or phrases are read
             why = f"“{self._text(link.span)}” is the class {describe_class(link.known)}"
-            yield link.known, _QueryPart(link.span, (link.score,), (why,))
+            yield link.known, QueryPart(link.span, (link.score,), (why,))
         spans: Span = frozenset().union(*(link.span for link in named.values()))
         for known in self._catalogue.classes:
             if known.key in named or known.kind == "type":
                 continue
             reason = f"no word names the class; {describe_class(known)} has what is asked"
-            yield known, _QueryPart(spans - spans, (ASSUMED_CLASS,), (reason,))
+            yield known, QueryPart(spans - spans, (ASSUMED_CLASS,), (reason,))
+
+    @property
+    def _asks_whole(self) -> bool:
+        """Whether a question is of a form that phrases don't have."""
+        return not self._links.cues.keys().isdisjoint(("group", "whether", "difference"))
 
     def _text(self, span: Span) -> str:
         return " ".join(self._links.words[at].text for at in sorted(span))
@@ -165,12 +174,12 @@ class _Grammar:
 
     # --- conditions ---
 
-    def _conditions(self, known: KnownClass) -> Iterator[_QueryPart]:
+    def _conditions(self, known: KnownClass) -> Iterator[QueryPart]:
         """Yield the ways in which the values and bounds of the question are conditions."""
         used: Span = frozenset().union(
             *(link.span for link in self._links.classes if link.known.key == known.key)
         )
-        spans: dict[Span, list[_QueryPart]] = {}
+        spans: dict[Span, list[QueryPart]] = {}
         for value in self._links.values:
             if value.span <= used:
                 continue
@@ -178,16 +187,16 @@ class _Grammar:
             ways += self._value_conditions(known, value)
         for bound in self._links.bounds:
             spans[bound.span] = list(self._bound_conditions(known, bound))
-        ways_by_span = [spans[span] or [_QueryPart()] for span in sorted(spans, key=min)]
+        ways_by_span = [spans[span] or [QueryPart()] for span in sorted(spans, key=min)]
         for parts in product(*ways_by_span):
             yield sum_parts(parts)
 
-    def _value_conditions(self, known: KnownClass, link: ValueLink) -> Iterator[_QueryPart]:
+    def _value_conditions(self, known: KnownClass, link: ValueLink) -> Iterator[QueryPart]:
         rows = set(known.rows)
         members = tuple(value for value in link.values if value in rows)
         if members:
             why = f"“{self._text(link.span)}” is a row"
-            yield _QueryPart(
+            yield QueryPart(
                 link.span,
                 (link.score,),
                 (why,),
@@ -205,7 +214,7 @@ class _Grammar:
 
     def _value_condition(
         self, known: KnownClass, link: ValueLink, path: Path
-    ) -> Iterator[_QueryPart]:
+    ) -> Iterator[QueryPart]:
         span, score, why = link.span, link.score, f"“{self._text(link.span)}” is a value of"
         naming = [
             property_link
@@ -226,11 +235,15 @@ class _Grammar:
             condition: Condition = Differs(path, link.values, link.label)
         else:
             condition = Equals(path, link.values, link.label)
-        yield _QueryPart(span, (score,), (reason,), (condition,))
+        yield QueryPart(span, (score,), (reason,), (condition,))
 
-    def _bound_conditions(self, known: KnownClass, link: BoundLink) -> Iterator[_QueryPart]:
+    def _bound_conditions(self, known: KnownClass, link: BoundLink) -> Iterator[QueryPart]:
         for part, bound, upper in self._bounded_properties(known, link):
             assert part.path is not None
+            if link.days is not None:
+                compared = _compare_days(part.path, link.order, link.days)
+                yield replace(part, path=None, conditions=compared)
+                continue
             orders: list[Condition] = [Compares(part.path, link.order, bound)]
             if upper is not None:
                 orders.append(Compares(part.path, "<=", upper))
@@ -238,12 +251,12 @@ class _Grammar:
 
     def _bounded_properties(
         self, known: KnownClass, link: BoundLink
-    ) -> Iterator[tuple[_QueryPart, Decimal, Decimal | None]]:
+    ) -> Iterator[tuple[QueryPart, Decimal, Decimal | None]]:
         for own in self._properties(known).values():
             if own.kind not in _MEASURED:
                 continue
             is_time = own.kind in ("year", "date")
-            if is_time and not link.is_year:
+            if not _is_comparable(own, link):
                 continue
             factor = Decimal(1)
             if link.unit:
@@ -264,7 +277,7 @@ class _Grammar:
             upper = link.upper * factor if link.upper is not None else None
             reason = f"“{self._text(link.span)}” bounds {own.label}: {why}"
             yield (
-                _QueryPart(span | link.span, (score,), (reason,), path=Path((own,))),
+                QueryPart(span | link.span, (score,), (reason,), path=Path((own,))),
                 link.number * factor,
                 upper,
             )
@@ -301,7 +314,7 @@ class _Grammar:
 
     # --- forms ---
 
-    def _forms(self, known: KnownClass, base: _QueryPart) -> Iterator[CandidateQuery]:
+    def _forms(self, known: KnownClass, base: QueryPart) -> Iterator[CandidateQuery]:
         links = self._links
         rows = Rows(known, base.conditions, base.only)
         if links.cue("difference") and len(base.only) == 2:
@@ -328,19 +341,19 @@ class _Grammar:
             if base.conditions:
                 yield self._candidate(
                     Exists(rows),
-                    base + _QueryPart(links.cue("whether")),
+                    base + QueryPart(links.cue("whether")),
                     "asks whether there is one",
                 )
         else:
             yield from self._listed(known, base, rows)
 
     def _candidate(
-        self, query: Query, part: _QueryPart, reason: str, *, is_computing: bool = True
+        self, query: Query, part: QueryPart, reason: str, *, is_computing: bool = True
     ) -> CandidateQuery:
         return CandidateQuery(query, part.span, part.scores, (*part.reasons, reason), is_computing)
 
     def _measured(
-        self, known: KnownClass, base: _QueryPart, make: Callable[[Path], Query], cue: str
+        self, known: KnownClass, base: QueryPart, make: Callable[[Path], Query], cue: str
     ) -> Iterator[CandidateQuery]:
         """Yield a total or difference of each property of numbers that the question names."""
         span = self._links.cue(cue)  # type: ignore[arg-type]
@@ -349,12 +362,12 @@ class _Grammar:
                 continue
             words, score, why = self._measure(own, span, (), frozenset())
             if score is not None:
-                part = base + _QueryPart(words, (score,), (f"{own.label}: {why}",))
+                part = base + QueryPart(words, (score,), (f"{own.label}: {why}",))
                 yield self._candidate(make(Path((own,))), part, f"asks for the {cue}")
 
     def _extreme_paths(
         self, known: KnownClass, link: ExtremeLink
-    ) -> Iterator[tuple[KnownProperty, _QueryPart]]:
+    ) -> Iterator[tuple[KnownProperty, QueryPart]]:
         """Yield the properties that an extreme may be of."""
         ways = []
         for own in self._properties(known).values():
@@ -362,16 +375,18 @@ class _Grammar:
                 continue
             if own.kind != "number" and not link.is_time:
                 continue
+            if link.names and measures_other(own.name, link.names):
+                continue
             words, score, why = self._measure(own, link.span, link.measures, link.names)
             if score is not None:
-                ways.append((own, _QueryPart(words, (score,), (f"{own.label}: {why}",))))
+                ways.append((own, QueryPart(words, (score,), (f"{own.label}: {why}",))))
             elif link.is_time:
                 reason = f"{own.label} is a time"
-                ways.append((own, _QueryPart(words, (ASSUMED_PROPERTY,), (reason,))))
+                ways.append((own, QueryPart(words, (ASSUMED_PROPERTY,), (reason,))))
         sure = [way for way in ways if way[1].scores[0] > ASSUMED_PROPERTY]
         yield from sure or ways
 
-    def _extreme(self, known: KnownClass, base: _QueryPart, rows: Rows) -> Iterator[CandidateQuery]:
+    def _extreme(self, known: KnownClass, base: QueryPart, rows: Rows) -> Iterator[CandidateQuery]:
         for link in self._links.extremes:
             if link.is_comparative:
                 continue
@@ -380,38 +395,36 @@ class _Grammar:
                 which = "greatest" if link.is_most else "least"
                 yield self._candidate(query, base + part, f"asks for the {which} {own.label}")
 
-    def _compared(
-        self, known: KnownClass, base: _QueryPart, rows: Rows
-    ) -> Iterator[CandidateQuery]:
+    def _compared(self, known: KnownClass, base: QueryPart, rows: Rows) -> Iterator[CandidateQuery]:
         """Yield the comparisons of two rows, which the question names in their order."""
         asks_which = not self._links.cue("whether")
         for link in self._links.extremes:
             for own, part in self._extreme_paths(known, link):
                 query = CompareTwo(rows, Path((own,)), link.is_most, asks_which)
-                span = _QueryPart(self._links.cue("whether"))
+                span = QueryPart(self._links.cue("whether"))
                 yield self._candidate(query, base + part + span, f"compares {own.label}")
 
-    def _counted(self, known: KnownClass, base: _QueryPart, rows: Rows) -> Iterator[CandidateQuery]:
-        count = _QueryPart(self._links.cue("count"))
+    def _counted(self, known: KnownClass, base: QueryPart, rows: Rows) -> Iterator[CandidateQuery]:
+        count = QueryPart(self._links.cue("count"))
         yield self._candidate(Count(rows), base + count, "asks how many")
         if groups := self._links.cue("group"):
             for link in self._links_to(known):
-                part = base + count + _QueryPart(groups | link.span, (link.score,))
+                part = base + count + QueryPart(groups | link.span, (link.score,))
                 yield self._candidate(
                     GroupRows(rows, Path((link.known,))), part, f"asks for each {link.known.label}"
                 )
         for link in self._links_to(known):
             if link.span.isdisjoint(base.span) and link.known.kind in ("entity", "text"):
-                part = base + count + _QueryPart(link.span, (link.score,))
+                part = base + count + QueryPart(link.span, (link.score,))
                 reason = f"asks how many different {link.known.label}"
                 yield self._candidate(Count(rows, Path((link.known,))), part, reason)
 
-    def _listed(self, known: KnownClass, base: _QueryPart, rows: Rows) -> Iterator[CandidateQuery]:
+    def _listed(self, known: KnownClass, base: QueryPart, rows: Rows) -> Iterator[CandidateQuery]:
         if base.conditions:
             yield self._candidate(ListRows(rows), base, "asks which")
         for link in self._links_to(known):
             if link.span.isdisjoint(base.span) and (base.conditions or base.only):
-                part = base + _QueryPart(link.span, (link.score,))
+                part = base + QueryPart(link.span, (link.score,))
                 yield self._candidate(
                     ListRows(rows, Path((link.known,))),
                     part,
@@ -420,12 +433,32 @@ class _Grammar:
                 )
 
 
-def sum_parts(parts: Sequence[_QueryPart]) -> _QueryPart:
-    """Return the parts as one."""
-    total = _QueryPart()
-    for part in parts:
-        total += part
-    return total
+def _is_comparable(own: KnownProperty, link: BoundLink) -> bool:
+    """Return whether the values of a property can be told apart by a bound: times by a year, days
+    by a date."""
+    if link.days:
+        return own.kind == "date"
+    return link.is_year or own.kind not in ("year", "date")
+
+
+def _compare_days(path: Path, order: Order, days: tuple[date, date]) -> tuple[Condition, ...]:
+    """Return the conditions that a date stands in an order to the days of a day or a month."""
+    first, last = (Literal(day.isoformat(), datatype=v.xsd("date")) for day in days)
+    if order == "=":
+        return Compares(path, ">=", first), Compares(path, "<=", last)
+    return (Compares(path, order, first if order in ("<", ">=") else last),)
+
+
+class Conditions(_Grammar):
+    """What may be asked of the members of a class: their properties, and bounds on them."""
+
+    def properties_of(self, known: KnownClass) -> dict[NamedNode, KnownProperty]:
+        """Return the properties of a class that may be computed with."""
+        return self._properties(known)
+
+    def bound_conditions(self, known: KnownClass, link: BoundLink) -> Iterator[QueryPart]:
+        """Yield the conditions that a bound of the question may be."""
+        yield from self._bound_conditions(known, link)
 
 
 def describe_class(known: KnownClass) -> str:

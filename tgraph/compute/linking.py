@@ -4,9 +4,12 @@ numbers with units, years, and the words that ask for a computation."""
 from __future__ import annotations
 
 import re
+from calendar import monthrange
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import date
 from decimal import Decimal
 from functools import cache
 from typing import Literal as Choice
@@ -15,10 +18,11 @@ from pyoxigraph import Literal, NamedNode
 
 from tgraph.compute.algebra import Order
 from tgraph.index.catalogue import Catalogue, KnownClass, KnownProperty
-from tgraph.ingest.table_values import read_unit
+from tgraph.ingest.table_values import read_date, read_unit
 from tgraph.model import Object
 from tgraph.resources import load_tables, word_list, word_set
-from tgraph.retrieve.text.lexical import STOP_WORDS, stem
+from tgraph.retrieve.text.lexical import STOP_WORDS
+from tgraph.retrieve.text.lexical import stem as stem_form
 
 LONGEST_NAME = 7
 """The words of a name that is looked for."""
@@ -35,6 +39,17 @@ _YEAR = re.compile(r"[12]\d{3}")
 _CURRENCIES = "€$£¥"
 
 Span = frozenset[int]
+
+
+def stem(word: str) -> str:
+    """Return the stem of a word's singular, by which names are compared: the stem of "rivers" alone
+    would be another than that of "river"."""
+    if word.endswith("ies") and len(word) > 4:
+        return stem_form(f"{word[:-3]}y")
+    if word.endswith(("ches", "shes", "sses", "xes")):
+        return stem_form(word[:-2])
+    is_plural = word.endswith("s") and not word.endswith(("ss", "us", "is")) and len(word) > 3
+    return stem_form(word[:-1] if is_plural else word)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +103,8 @@ class BoundLink:
     is_year: bool = False
     measures: tuple[str, ...] = ()
     names: frozenset[str] = frozenset()
+    days: tuple[date, date] | None = None
+    """The first and last day of a date that is told to the day or month."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,19 +121,22 @@ class ExtremeLink:
     is_comparative: bool = False
 
 
-CueKind = Choice["count", "sum", "average", "difference", "group", "negation", "whether"]
+CueKind = Choice["share", "count", "sum", "average", "difference", "group", "negation", "whether"]
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionLinks:
-    """All links of a question; ``cues`` are the words that ask for a computation, by kind."""
+    """All links of a question; ``parts`` are words that are part of values, ``cues`` the words
+    that ask for a computation, by kind."""
 
     words: tuple[LinkedWord, ...]
     classes: tuple[ClassLink, ...] = ()
     properties: tuple[PropertyLink, ...] = ()
     values: tuple[ValueLink, ...] = ()
+    parts: tuple[ValueLink, ...] = ()
     bounds: tuple[BoundLink, ...] = ()
     extremes: tuple[ExtremeLink, ...] = ()
+    degrees: tuple[ExtremeLink, ...] = ()
     cues: Mapping[CueKind, tuple[Span, ...]] = field(default_factory=dict)
 
     def cue(self, kind: CueKind) -> Span:
@@ -156,9 +176,10 @@ def link_question(
         tuple(_link_classes(words, catalogue)),
         tuple(_link_properties(words, catalogue)),
         tuple(_link_values(words, catalogue, find_names, find_literals, numbers)),
-        bounds,
-        extremes,
-        dict(_link_cues(words)),
+        bounds=bounds,
+        extremes=extremes,
+        degrees=tuple(_link_degrees(words)),
+        cues=dict(_link_cues(words)),
     )
 
 
@@ -246,6 +267,13 @@ def names_other_quantity(name: str, adjective: frozenset[str]) -> bool:
     return bool(adjective and named) and named.isdisjoint(asked)
 
 
+def measures_other(name: str, adjective: frozenset[str]) -> bool:
+    """Return whether an adjective is of another quantity than a property that is not called after
+    it: "heaviest" is no word for a price."""
+    is_called = not adjective.isdisjoint(_label_stems(name))
+    return not is_called and names_other_quantity(name, adjective)
+
+
 # --- values -----------------------------------------------------------------------------------
 
 
@@ -270,10 +298,15 @@ def _link_values(
         for span, text in texts.items()
         if any(map(str.isdigit, text))
     }
-    named = find_names(
-        list(dict.fromkeys([*texts.values(), *(p for more in prefixed.values() for p in more)]))
-    )
+    sought = [*texts.values(), *(name for names in prefixed.values() for name in names)]
+    terms = {known.iri.value for known in catalogue.properties}
+    terms |= {known.type for known in catalogue.classes}
+    named = {
+        name: [iri for iri in iris if iri not in terms]
+        for name, iris in find_names(list(dict.fromkeys(sought))).items()
+    }
     shown = _values_by_name(catalogue)
+    classes = {stem(label) for label in class_labels}
     taken: set[int] = set()
     for span, text in texts.items():
         if not taken.isdisjoint(span) or not numbers.isdisjoint(span):
@@ -282,6 +315,22 @@ def _link_values(
         if links:
             taken.update(span)
             yield from links
+            for rest in _without_class(words, span, classes):
+                rest_text = " ".join(words[at].text for at in rest)
+                args = (rest_text, named, prefixed, shown, find_literals)
+                yield from _value_links(frozenset(rest), *args)
+
+
+def _without_class(
+    words: Sequence[LinkedWord], span: range, classes: Collection[str]
+) -> Iterator[range]:
+    """Yield the words of a name without the name of a class that begins or ends it: a thing that is
+    called "Ohio River" is another than the river Ohio, and a question may mean either."""
+    if len(span) > 1:
+        if words[span[-1]].stem in classes:
+            yield span[:-1]
+        if words[span[0]].stem in classes:
+            yield span[1:]
 
 
 def _may_be_name(words: Sequence[LinkedWord]) -> bool:
@@ -341,6 +390,16 @@ def _link_bounds(words: Sequence[LinkedWord]) -> Iterator[BoundLink]:
     at = 0
     lowers = [word.lower for word in words]
     while at < len(words):
+        if (day := _read_days(words, at)) is not None:
+            days, last = day
+            order, start, _, _ = _order_before(words, at)
+            if not order and at and lowers[at - 1] in ("in", "on", "during"):
+                order, start = "=", at - 1
+            if order:
+                span = frozenset(range(start, last))
+                yield BoundLink(span, order, Decimal(days[0].year), is_year=True, days=days)
+            at = last
+            continue
         number = _read_number(words, at)
         if number is None:
             at += 1
@@ -364,6 +423,21 @@ def _link_bounds(words: Sequence[LinkedWord]) -> Iterator[BoundLink]:
         elif is_year and first >= 1 and lowers[first - 1] in ("in", "of", "during"):
             yield BoundLink(span, "=", value, "", None, True)
         at = last
+
+
+def _read_days(words: Sequence[LinkedWord], at: int) -> tuple[tuple[date, date], int] | None:
+    """Return the first and last day of the date at a word, told to the day or the month, and the
+    word after its last."""
+    for length in (3, 2, 1):
+        text = " ".join(word.text for word in words[at : at + length])
+        written = read_date(text) if at + length <= len(words) else None
+        if written is not None and written.is_ordered and 1 <= written.first <= 12:
+            year, month, day = written.year, written.first, written.second
+            with suppress(ValueError):
+                first = date(year, month, day or 1)
+                last = first if day else first.replace(day=monthrange(year, month)[1])
+                return (first, last), at + length
+    return None
 
 
 def _read_number(words: Sequence[LinkedWord], at: int) -> tuple[Decimal, str, int, int] | None:
@@ -503,12 +577,58 @@ def _link_superlative(words: Sequence[LinkedWord], at: int) -> Iterator[ExtremeL
                 places=places,
                 is_comparative=lower.endswith("er") or has_than,
             )
+    if lower in ("more", "less", "fewer") and has_than:
+        yield ExtremeLink(frozenset((at, at + 1)), lower == "more", is_comparative=True)
     for name, is_most in (("greatest", True), ("least", False)):
         if lower in word_set("computing", name):
             yield ExtremeLink(before | {at}, is_most, places=places)
+    if lower in word_set("computing", "sooner") or lower in word_set("computing", "later"):
+        span = before | ({at, at + 1} if has_than else {at})
+        is_later = lower in word_set("computing", "later")
+        yield ExtremeLink(span, is_later, is_time=True, is_comparative=True)
     for name, is_most in (("earliest", False), ("latest", True)):
         if lower in word_set("computing", name):
             yield ExtremeLink(before | {at}, is_most, is_time=True, places=places)
+
+
+def _link_degrees(words: Sequence[LinkedWord]) -> Iterator[ExtremeLink]:
+    """Yield what "how heavy" and "how long" ask for."""
+    tables = load_tables("comparisons")
+    measures = {
+        adjective: parts
+        for scale in ("greater", "smaller", "graded")
+        for adjective, *parts in map(str.split, tables[scale].values())
+    }
+    for at, word in enumerate(words):
+        if word.lower in measures and at and words[at - 1].lower == "how":
+            names = _names_of(word.lower)
+            yield ExtremeLink(frozenset((at - 1, at)), True, tuple(measures[word.lower]), names)
+
+
+@cache
+def _quantities() -> Mapping[frozenset[str], tuple[str, ...]]:
+    tables = load_tables("comparisons")
+    return {
+        _names_of(adjective): tuple(
+            dict.fromkeys(
+                map(
+                    stem,
+                    (adjective, *told.split(), *tables["told_also"].get(adjective, "").split()),
+                )
+            )
+        )
+        for adjective, told in tables["told_by"].items()
+    }
+
+
+def quantities_of(names: frozenset[str]) -> tuple[str, ...]:
+    """Return the stems of words for what an adjective may measure, the nearest first."""
+    return _quantities().get(names, tuple(sorted(names)))
+
+
+def names_alike(word: str, name: str) -> bool:
+    """Return whether a word can name a property that is called so."""
+    return any(_mean_alike(stem(word), s) for s in _label_stems(name))
 
 
 def _lower_at(words: Sequence[LinkedWord], at: int) -> str:
@@ -529,6 +649,7 @@ def _places_before(words: Sequence[LinkedWord], at: int) -> tuple[int, Span]:
 def _link_cues(words: Sequence[LinkedWord]) -> Iterator[tuple[CueKind, tuple[Span, ...]]]:
     kinds: tuple[tuple[CueKind, Iterable[str]], ...] = (
         ("count", word_list("computing", "count")),
+        ("share", word_list("computing", "share")),
         ("sum", word_list("computing", "sum")),
         ("average", word_list("computing", "average")),
         ("difference", word_list("computing", "difference")),
@@ -564,7 +685,7 @@ def may_ask_computation(question: str) -> bool:
     cues = dict(_link_cues(words))
     return bool(
         bounds
-        or cues.keys() & {"count", "sum", "average", "difference", "negation", "group"}
+        or cues.keys() & {"count", "share", "sum", "average", "difference", "negation", "group"}
         or any(True for _ in _link_extremes(words, bounds))
         or (words and words[0].lower in word_set("computing", "listing"))
     )

@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from itertools import count
 
 from pyoxigraph import Literal, NamedNode, Variable
@@ -14,7 +15,9 @@ from pyoxigraph import Literal, NamedNode, Variable
 from tgraph import vocabulary as v
 from tgraph.compute.algebra import (
     Aggregate,
+    CompareGroups,
     Compares,
+    ComparesTo,
     CompareTwo,
     Condition,
     Contains,
@@ -25,28 +28,33 @@ from tgraph.compute.algebra import (
     Exists,
     Extreme,
     GroupRows,
+    Lacks,
     ListRows,
+    OneOf,
     Path,
     Query,
     Rows,
+    Share,
     Total,
+    Within,
     measured_path,
     totalled_path,
 )
-from tgraph.index.catalogue import Catalogue, KnownClass, ValueKind
+from tgraph.index.catalogue import Catalogue, KnownClass
 
 Node = NamedNode | Literal | Variable
 
 ROW, VALUE, GROUP = Variable("row"), Variable("value"), Variable("group")
+SHOWN, ANCHOR = Variable("shown"), Variable("anchor")
 
-_TOTALS: dict[Total, str] = {"sum": "SUM", "average": "AVG"}
+_TOTALS: dict[Total, str] = {"sum": "SUM", "average": "AVG", "minimum": "MIN", "maximum": "MAX"}
 
 
 @dataclass(frozen=True, slots=True)
 class TriplePattern:
     """A pattern of a triple, which a solution makes a statement of."""
 
-    subject: NamedNode | Variable
+    subject: Node
     predicate: NamedNode
     object: Node
 
@@ -74,34 +82,30 @@ def print_query(query: Query, names: _Names | None = None) -> str:
     match query:
         case Exists():
             return f"ASK {{\n{pattern}\n}}"
-        case Count(distinct=None):
-            return f"SELECT (COUNT(DISTINCT {ROW}) AS ?count) WHERE {{\n{pattern}\n}}"
-        case Count():
-            return (
-                f"SELECT (COUNT(DISTINCT {ROW}) AS ?count) (COUNT(DISTINCT {VALUE}) AS ?distinct)"
-                f" WHERE {{\n{pattern}\n}}"
-            )
+        case Count(distinct=path):
+            distinct = f" (COUNT(DISTINCT {VALUE}) AS ?distinct)" if path else ""
+            count = f"SELECT (COUNT(DISTINCT {ROW}) AS ?count){distinct}"
+            return f"{count} WHERE {{\n{pattern}\n}}"
         case Aggregate(total=total):
             return f"SELECT ({_TOTALS[total]}({VALUE}) AS ?total) WHERE {{\n{_single(pattern)}\n}}"
-        case Extreme(is_most=is_most):
-            order = f"DESC({VALUE})" if is_most else VALUE
-            return f"SELECT {ROW} {VALUE} WHERE {{\n{_single(pattern)}\n}}\nORDER BY {order} {ROW}"
-        case GroupRows(path=None):
-            return (
-                f"SELECT {GROUP} (COUNT(DISTINCT {ROW}) AS ?count) WHERE {{\n{pattern}\n}}"
-                f"\nGROUP BY {GROUP}\nORDER BY DESC(?count) {GROUP}"
-            )
-        case GroupRows(total=total):
-            assert total is not None
-            return (
-                f"SELECT {GROUP} ({_TOTALS[total]}({VALUE}) AS ?total)"
-                f" WHERE {{\n{_single(pattern, GROUP)}\n}}\nGROUP BY {GROUP}"
-                f"\nORDER BY DESC(?total) {GROUP}"
-            )
+        case Extreme(is_most=is_most, shown=shown):
+            kept = (SHOWN,) if shown else ()
+            columns = " ".join(map(str, (ROW, VALUE, *kept)))
+            first = f"DESC({VALUE})" if is_most else f"{VALUE}"
+            order = " ".join(map(str, (first, ROW, *kept)))
+            return f"SELECT {columns} WHERE {{\n{_single(pattern, *kept)}\n}}\nORDER BY {order}"
+        case GroupRows(place=place):
+            key = _group_key(query)
+            first = str(key) if place == "least" else f"DESC({key})"
+            return f"{_print_groups(query, pattern)}\nORDER BY {first} {GROUP}"
+        case CompareGroups():
+            return f"{_print_groups(query, pattern)}\nORDER BY {GROUP}"
+        case Share():
+            return _print_share(query)
         case Difference() | CompareTwo():
             return f"SELECT {ROW} {VALUE} WHERE {{\n{_single(pattern)}\n}}"
         case ListRows(limit=limit, shown=shown):
-            columns = f"{ROW} {VALUE}" if shown else ROW
+            columns = f"{ROW} {VALUE}" if shown else f"{ROW}"
             end = f"\nLIMIT {limit}" if limit is not None else ""
             return f"SELECT DISTINCT {columns} WHERE {{\n{pattern}\n}}\nORDER BY {columns}{end}"
 
@@ -123,10 +127,16 @@ def name_columns(query: Query) -> dict[str, str]:
             return {GROUP.value: by.label, "count": f"number: {row}"}
         case GroupRows(by=by, total=total, path=Path() as path):
             return {GROUP.value: by.label, "total": f"{total}: {path.label}"}
+        case CompareGroups(by=by):
+            return {GROUP.value: by.label, "count": f"number: {row}"}
+        case Share():
+            return {"count": f"number: {row}", "whole": "of"}
         case ListRows(shown=None):
             return {ROW.value: row}
     measured = measured_path(query)
-    return {ROW.value: row, VALUE.value: measured.label if measured else "value"}
+    columns = {ROW.value: row, VALUE.value: measured.label if measured else "place"}
+    shown = query.shown if isinstance(query, Extreme) else None
+    return columns | ({SHOWN.value: shown.label} if shown else {})
 
 
 def write_columns(query: Query) -> str:
@@ -143,11 +153,11 @@ def write_query(query: Query, catalogue: Catalogue) -> str:
         case Aggregate(total=total, path=path):
             head = f"SELECT ({_TOTALS[total]}({VALUE}) AS ?total)"
             pattern, tail = rows + _path_pattern(path, VALUE, names), ""
-        case Extreme(path=path, is_most=is_most, places=places):
+        case Extreme(path=Path() as path, is_most=is_most, places=places, shown=None):
             order = f"DESC({VALUE})" if is_most else VALUE
             head, tail = f"SELECT {ROW} {VALUE}", f"\nORDER BY {order}\nLIMIT {places}"
             pattern = rows + _path_pattern(path, VALUE, names)
-        case GroupRows(by=by, total=total, path=path) if path is not None and total is not None:
+        case GroupRows(by=by, total=total, path=Path() as path, place=None) if total is not None:
             head = f"SELECT {GROUP} ({_TOTALS[total]}({VALUE}) AS ?total)"
             pattern = rows + _path_pattern(by, GROUP, names) + _path_pattern(path, VALUE, names)
             tail = f"\nGROUP BY {GROUP}"
@@ -178,6 +188,64 @@ def _named_classes(catalogue: Catalogue) -> Iterator[str]:
     yield from (key for key, number in keys.items() if number == 1)
 
 
+def _print_share(query: Share) -> str:
+    counted, whole = print_query(Count(query.rows)), pattern_of(whole_of(query))
+    return (
+        f"SELECT ?count ?whole WHERE {{\n{_subquery(counted)}\n"
+        f"  {{ SELECT (COUNT(DISTINCT {ROW}) AS ?whole) WHERE {{\n{whole}\n}} }}\n}}"
+    )
+
+
+def whole_of(share: Share) -> ListRows:
+    """Return the query for all members of the class that a share is of."""
+    return ListRows(replace(share.rows, conditions=()))
+
+
+def _group_key(query: GroupRows | CompareGroups) -> Variable:
+    """Return the variable of what is counted or added up of a group."""
+    return Variable("total" if isinstance(query, GroupRows) and query.path else "count")
+
+
+def _print_groups(query: GroupRows | CompareGroups, pattern: Pattern) -> str:
+    body, total = str(pattern), f"COUNT(DISTINCT {ROW})"
+    if isinstance(query, GroupRows) and query.path is not None:
+        assert query.total is not None
+        body, total = _single(pattern, GROUP), f"{_TOTALS[query.total]}({VALUE})"
+    key = _group_key(query)
+    return f"SELECT {GROUP} ({total} AS {key}) WHERE {{\n{body}\n}}\nGROUP BY {GROUP}"
+
+
+def _subquery(query: str) -> str:
+    return f"  {{ {query.replace(chr(10), chr(10) + '  ')} }}"
+
+
+def _print_result(query: ListRows | Extreme | GroupRows, end: Variable, names: _Names) -> str:
+    """Return the subquery for the result of a query, as values of a variable: its members, or
+    those in the first place, or such groups."""
+    pattern = pattern_of(query, names)
+    columns = str(ROW) if end == ROW else f"({ROW} AS {end})"
+    if isinstance(query, ListRows):
+        return _subquery(f"SELECT DISTINCT {columns} WHERE {{\n{pattern}\n}}")
+    if isinstance(query, Extreme):
+        return _subquery(f"SELECT DISTINCT {columns} WHERE {{\n{_print_first(query, pattern)}\n}}")
+    groups, key = _subquery(_print_groups(query, pattern)), _group_key(query)
+    best = "MIN" if query.place == "least" else "MAX"
+    first = _subquery(f"SELECT ({best}({key}) AS ?best) WHERE {{\n{groups}\n}}")
+    return _subquery(
+        f"SELECT ({GROUP} AS {end}) WHERE {{\n{groups}\n{first}\n  FILTER({key} = ?best)\n}}"
+    )
+
+
+def _print_first(query: Extreme, pattern: Pattern) -> str:
+    single = _single(pattern)
+    best = _subquery(f"SELECT {_print_best(query)} WHERE {{\n{single}\n}}")
+    return f"{single}\n{best}\n  FILTER({VALUE} = ?best)"
+
+
+def _print_best(query: Extreme) -> str:
+    return f"({'MAX' if query.is_most else 'MIN'}({VALUE}) AS ?best)"
+
+
 def print_solutions(pattern: Pattern, limit: int) -> str:
     """Return the query for the solutions of a pattern with all their variables."""
     return f"SELECT * WHERE {{\n{pattern}\n}}\nLIMIT {limit}"
@@ -191,7 +259,8 @@ def restrict_rows(pattern: Pattern, rows: Sequence[NamedNode]) -> Pattern:
 def print_row_count(query: Query) -> str:
     """Return the query for the number of rows that a query is computed from."""
     pattern = pattern_of(query)
-    rows = str(pattern) if totalled_path(query) is None else _single(pattern)
+    is_single = totalled_path(query) is not None or isinstance(query, Extreme)
+    rows = _single(pattern) if is_single else str(pattern)
     return f"SELECT (COUNT(DISTINCT {ROW}) AS ?count) WHERE {{\n{rows}\n}}"
 
 
@@ -215,22 +284,34 @@ def pattern_of(query: Query, names: _Names | None = None) -> Pattern:
     """Return the pattern whose solutions a query is computed from; ``names`` gives variables that
     nothing beside it has."""
     names = names or _Names()
+    pattern = _unnamed_pattern(query, names)
+    return pattern if pattern.triples else pattern + _named(names)
+
+
+def _unnamed_pattern(query: Query, names: _Names) -> Pattern:
+    """Return the pattern of a query, without a triple where nothing is asked of a listed row."""
     pattern = rows_pattern(query.rows, names)
     match query:
         case GroupRows(by=by, path=path):
             pattern += _path_pattern(by, GROUP, names)
             if path is not None:
                 pattern += _measure(path, names)
-        case Aggregate(path=path) | Extreme(path=path):
+        case CompareGroups(by=by, groups=groups):
+            pattern += Pattern(filters=(_one_of(GROUP, [v for group in groups for v in group]),))
+            pattern += _path_pattern(by, GROUP, names)
+        case Extreme(path=path, shown=shown):
+            pattern += _measure(path, names) if path else _places_pattern(query.rows)
+            pattern += _path_pattern(shown, SHOWN, names) if shown else Pattern()
+        case Aggregate(path=path):
             pattern += _measure(path, names)
         case Difference(path=path) | CompareTwo(path=path):
             pattern += _measure(path, names)
         case ListRows(shown=path) | Count(distinct=path):
             if path is not None:
                 pattern += _path_pattern(path, VALUE, names)
-        case Exists():
+        case Exists() | Share():
             pass
-    return pattern if pattern.triples else pattern + _named(names)
+    return pattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,12 +327,13 @@ def exclusions_of(query: Query) -> list[Exclusion]:
     """Return what each negation of a query excludes of the rows that meet its other conditions."""
     exclusions = []
     for condition in query.rows.conditions:
-        if isinstance(condition, Differs):
+        if isinstance(condition, Differs | Lacks):
             names = _Names()
             end = names.new("excluding")
-            pattern = _path_pattern(condition.path, end, names)
-            pattern += Pattern(filters=(_one_of(end, condition.values),))
-            pattern += pattern_of(_without_negations(query), names)
+            pattern = _path_pattern(condition.path, end, names, _start_of(query.rows))
+            if isinstance(condition, Differs):
+                pattern += Pattern(filters=(_one_of(end, condition.values),))
+            pattern += _included_pattern(query, names)
             exclusions.append(Exclusion(pattern, len(condition.path.properties)))
     return exclusions
 
@@ -265,13 +347,20 @@ def reopening_pattern(query: Query) -> Pattern:
         if isinstance(condition, Differs):
             end = names.new("value")
             denied = ", ".join(map(str, condition.values))
-            pattern += _path_pattern(condition.path, end, names)
+            pattern += _path_pattern(condition.path, end, names, _start_of(query.rows))
             pattern += Pattern(filters=(f"FILTER({end} NOT IN ({denied}))",))
-    return pattern + pattern_of(_without_negations(query), names)
+    return pattern + _included_pattern(query, names)
+
+
+def _included_pattern(query: Query, names: _Names) -> Pattern:
+    """Return the pattern of the rows that a query would have if nothing excluded them."""
+    pattern = _unnamed_pattern(_without_negations(query), names)
+    has_triples = _unnamed_pattern(query, _Names()).triples
+    return pattern if has_triples else pattern + _named(names)
 
 
 def _without_negations(query: Query) -> Query:
-    kept = tuple(c for c in query.rows.conditions if not isinstance(c, Differs))
+    kept = tuple(c for c in query.rows.conditions if not isinstance(c, Differs | Lacks))
     return replace(query, rows=replace(query.rows, conditions=kept))
 
 
@@ -289,21 +378,47 @@ class _Names:
 
 def rows_pattern(rows: Rows, names: _Names) -> Pattern:
     """Return the pattern of the rows that meet all conditions."""
-    pattern = Pattern()
+    pattern, start = Pattern(), _start_of(rows)
     if rows.only:
-        pattern += Pattern(filters=(_one_of(ROW, rows.only),))
+        pattern += Pattern(filters=(_one_of(start, rows.only),))
     if rows.known_class is not None:
-        pattern += _class_pattern(rows.known_class, names)
+        known = rows.known_class
+        pattern += _steps_pattern(known, rows.step) if rows.step else _class_pattern(known, names)
     for condition in rows.conditions:
-        pattern += _condition_pattern(condition, names)
+        pattern += _condition_pattern(condition, names, start)
     return pattern
 
 
-def _class_pattern(known: KnownClass, names: _Names) -> Pattern:
+def _start_of(rows: Rows) -> Variable:
+    """Return the variable of what meets the conditions: the member, or one that stands beside."""
+    return ANCHOR if rows.step else ROW
+
+
+def _steps_pattern(known: KnownClass, step: int) -> Pattern:
+    """Return the pattern of the members that stand some places after others."""
+    pairs = [
+        f"({known.rows[at]} {known.rows[at + step]})"
+        for at in range(len(known.rows))
+        if 0 <= at + step < len(known.rows)
+    ]
+    return Pattern(filters=(f"VALUES ({ANCHOR} {ROW}) {{ {' '.join(pairs)} }}",))
+
+
+def _places_pattern(rows: Rows) -> Pattern:
+    """Return the pattern of the places at which a table lists its members."""
+    listed = rows.known_class.rows if rows.known_class else ()
+    pairs = [
+        f"({row} {Literal(str(place), datatype=v.xsd('integer'))})"
+        for place, row in enumerate(listed, 1)
+    ]
+    return Pattern(filters=(f"VALUES ({ROW} {MEASURED}) {{ {' '.join(pairs)} }}",))
+
+
+def _class_pattern(known: KnownClass, names: _Names | None = None) -> Pattern:
     """Return the pattern of a class: its type, where that is the whole class, or its members."""
     if known.kind == "type" or known.is_whole_type:
         return Pattern((TriplePattern(ROW, v.RDF_TYPE, NamedNode(known.type)),))
-    if known.key in names.keys:
+    if names is not None and known.key in names.keys:
         key = Literal(known.key) if known.kind == "name" else NamedNode(known.key)
         return Pattern((TriplePattern(ROW, v.RDF_TYPE, key),))
     return Pattern(filters=(_one_of(ROW, known.rows),))
@@ -317,7 +432,7 @@ def _named(names: _Names) -> Pattern:
 def print_paths(known: KnownClass, values: Sequence[NamedNode | Literal], length: int) -> str:
     """Return the query for the paths of a length from members of a class to one of the values."""
     end, at = Variable("end"), ROW
-    class_pattern = _class_pattern(known, _Names())
+    class_pattern = _class_pattern(known)
     steps = []
     for number in range(1, length + 1):
         to = end if number == length else Variable(f"step{number}")
@@ -333,33 +448,79 @@ def print_paths(known: KnownClass, values: Sequence[NamedNode | Literal], length
 _MOST_PATHS = 20
 
 
+def print_connections(
+    known: KnownClass,
+    target: KnownClass | Sequence[NamedNode | Literal],
+    properties: Sequence[NamedNode],
+    backward: Sequence[bool],
+) -> str:
+    """Return the query for the paths from members of a class to values, or to members of another
+    class, by certain properties, each followed forward or backward."""
+    end = Variable("end")
+    parts = [str(_class_pattern(known))]
+    if isinstance(target, KnownClass):
+        ends = str(_class_pattern(target))
+        parts.append(ends.replace(str(ROW), str(end)))
+    else:
+        parts.insert(0, f"  {_one_of(end, target)}")
+    at = ROW
+    for number, is_backward in enumerate(backward, 1):
+        to = end if number == len(backward) else Variable(f"step{number}")
+        step = (to, at) if is_backward else (at, to)
+        parts.append(f"  {_one_of(Variable(f'property{number}'), properties)}")
+        parts.append(f"  {step[0]} ?property{number} {step[1]} .")
+        at = to
+    columns = " ".join(f"?property{number}" for number in range(1, len(backward) + 1))
+    body = "\n".join(parts)
+    return (
+        f"SELECT DISTINCT {columns} WHERE {{\n{body}\n}}\nORDER BY {columns}\nLIMIT {_MOST_PATHS}"
+    )
+
+
+def print_members(known: KnownClass, values: Sequence[NamedNode]) -> str:
+    """Return the query for those of the values that are members of a class."""
+    pattern = Pattern(filters=(_one_of(ROW, values),)) + _class_pattern(known)
+    return f"SELECT DISTINCT {ROW} WHERE {{\n{pattern}\n}}\nORDER BY {ROW}"
+
+
+def print_classes(known: KnownClass, path: Path) -> str:
+    """Return the query for the types of what a path leads to from members of a class."""
+    names = _Names()
+    pattern = _class_pattern(known) + _path_pattern(path, VALUE, names)
+    pattern += Pattern((TriplePattern(VALUE, v.RDF_TYPE, Variable("type")),))
+    return f"SELECT DISTINCT ?type WHERE {{\n{pattern}\n}}\nORDER BY ?type"
+
+
 def _one_of(variable: Variable, terms: Sequence[NamedNode | Literal]) -> str:
     return f"VALUES {variable} {{ {' '.join(map(str, terms))} }}"
 
 
-def _condition_pattern(condition: Condition, names: _Names) -> Pattern:
+def _condition_pattern(condition: Condition, names: _Names, start: Variable = ROW) -> Pattern:
     match condition:
         case Equals(path=path, values=values):
             if len(values) == 1:
-                return _path_pattern(path, values[0], names)
+                return _path_pattern(path, values[0], names, start)
             end = names.new("value")
-            return Pattern(filters=(_one_of(end, values),)) + _path_pattern(path, end, names)
+            return Pattern(filters=(_one_of(end, values),)) + _path_pattern(path, end, names, start)
         case Differs(path=path, values=values):
             end, other = names.new("value"), names.new("other")
-            against = _path_pattern(path, other, names)
+            against = _path_pattern(path, other, names, start)
             inner = " ".join((_one_of(other, values), *map(str, against.triples)))
-            pattern = _path_pattern(path, end, names)
+            pattern = _path_pattern(path, end, names, start)
             return pattern + Pattern(filters=(f"FILTER NOT EXISTS {{ {inner} }}",))
-        case Compares(path=path, order=order, bound=bound):
-            end = names.new("value")
-            number = str(Literal(format(bound, "f"), datatype=v.xsd("decimal")))
-            left = _comparable(end, path.kind)
-            return _path_pattern(path, end, names) + Pattern(
-                filters=(f"FILTER({left} {order} {number})",)
-            )
+        case Lacks(path=path):
+            against = _path_pattern(path, names.new("other"), names, start)
+            inner = " ".join(map(str, against.triples))
+            return Pattern(filters=(f"FILTER NOT EXISTS {{ {inner} }}",))
+        case OneOf(values=values):
+            return Pattern(filters=(_one_of(start, values),))
+        case Within() | ComparesTo():
+            return _referring_pattern(condition, names, start)
+        case Compares():
+            return _ordered_pattern(condition, names, start)
         case Contains(path=path, text=text):
             end = names.new("value")
-            pattern = _path_pattern(path, end, names)
+            pattern = _path_pattern(path, end, names, start)
             named: Node = end
             if path.kind == "entity":
                 named = names.new("name")
@@ -368,26 +529,76 @@ def _condition_pattern(condition: Condition, names: _Names) -> Pattern:
             return pattern + Pattern(filters=(f"FILTER(CONTAINS(LCASE(STR({named})), {sought}))",))
 
 
-def _comparable(value: Variable, kind: ValueKind) -> str:
+def _referring_pattern(condition: Within | ComparesTo, names: _Names, start: Variable) -> Pattern:
+    match condition:
+        case Within(path=None, query=query):
+            return Pattern(filters=(_print_result(query, start, names),))
+        case Within(path=path, query=query):
+            assert path is not None
+            end = names.new("value")
+            pattern = Pattern(filters=(_print_result(query, end, names),))
+            return pattern + _path_pattern(path, end, names, start)
+        case ComparesTo(path=path, order=order, query=query):
+            end, bound_name = names.new("value"), names.new("bound")
+            single = _single(pattern_of(query))
+            best = _print_best(query).replace("?best", str(bound_name))
+            bound_query = _subquery(f"SELECT {best} WHERE {{\n{single}\n}}")
+            left = _compared(end, path)
+            order_filter = f"FILTER({left} {order} {bound_name})"
+            return _path_pattern(path, end, names, start) + Pattern(
+                filters=(bound_query, order_filter)
+            )
+
+
+def _ordered_pattern(condition: Compares, names: _Names, start: Variable) -> Pattern:
+    path, order, bound = condition.path, condition.order, condition.bound
+    end = names.new("value")
+    is_day = isinstance(bound, Literal)
+    left = f"{v.xsd('date')}({end})" if is_day else _comparable(end, path)
+    if isinstance(bound, Decimal):
+        bound = Literal(format(bound, "f"), datatype=v.xsd("decimal"))
+    pattern = _path_pattern(path, end, names, start)
+    return pattern + Pattern(filters=(f"FILTER({left} {order} {bound})",))
+
+
+def _comparable(value: Variable, path: Path) -> str:
+    """Return the expression by which a value is compared with a number or a year."""
+    if path.reads_number:
+        return _number_in(value)
+    return f"YEAR({value})" if path.kind in ("year", "date") else str(value)
+
+
+def _compared(value: Variable, path: Path) -> str:
     """Return the expression by which a value is put in order."""
-    return f"YEAR({value})" if kind in ("year", "date") else str(value)
+    is_read = path.kind == "year" or path.reads_number
+    return _comparable(value, path) if is_read else str(value)
+
+
+def _number_in(value: Variable) -> str:
+    """Return the expression for the first number of a text, or of the name in an IRI; an error,
+    which leaves a row out, for a text without one."""
+    text = f'REPLACE(REPLACE(STR({value}), "^urn:[a-z]*:entity:", ""), "%2C", ",")'
+    number = f'REPLACE({text}, "^[^0-9]*([0-9][0-9,]*([.][0-9]+)?).*$", "$1", "s")'
+    return f'<{v.xsd("decimal").value}>(REPLACE({number}, ",", ""))'
 
 
 def _measure(path: Path, names: _Names) -> Pattern:
     """Return the pattern of the values that are computed with: only those of the path's kind."""
     end = names.new("value")
     pattern = _path_pattern(path, end, names)
-    measured = _comparable(end, path.kind) if path.kind == "year" else str(end)
+    binding = f"BIND({_compared(end, path)} AS {MEASURED})"
+    if path.reads_number:
+        return pattern + Pattern(filters=(binding, f"FILTER(BOUND({MEASURED}))"))
     is_number = (f"FILTER(isNumeric({end}))",) if path.kind == "number" else ()
-    return pattern + Pattern(filters=(*is_number, f"BIND({measured} AS {MEASURED})"))
+    return pattern + Pattern(filters=(*is_number, binding))
 
 
-def _path_pattern(path: Path, end: Node, names: _Names) -> Pattern:
+def _path_pattern(path: Path, end: Node, names: _Names, start: Variable = ROW) -> Pattern:
     triples: list[TriplePattern] = []
-    at = ROW
-    for known in path.properties[:-1]:
-        step = names.new("step")
-        triples.append(TriplePattern(at, known.iri, step))
-        at = step
-    triples.append(TriplePattern(at, path.last.iri, end))
+    at: Node = start
+    for number, known in enumerate(path.properties):
+        to = names.new("step") if number + 1 < len(path.properties) else end
+        ends = (to, at) if number in path.backward else (at, to)
+        triples.append(TriplePattern(ends[0], known.iri, ends[1]))
+        at = to
     return Pattern(tuple(triples))

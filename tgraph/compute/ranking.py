@@ -1,21 +1,36 @@
 """Ranking of candidate queries: how likely each is what a question means.
 
-A word of the question that has no account makes a query unlikely: a near miss is no answer."""
+The weights were learnt from questions whose answers are known; which, and how well they do, is in
+docs/reference/computing.md. A candidate that leaves words without account is less likely: a near
+miss is no answer."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
-from tgraph.compute.grammar import CandidateQuery
+from tgraph.compute.algebra import Query
+from tgraph.compute.features import Features, features_of, question_cues, result_features
 from tgraph.compute.linking import QuestionLinks
+from tgraph.compute.parts import CandidateQuery
+from tgraph.model import Object
+from tgraph.resources import load_tables
 
 LEAST_LIKELIHOOD = 0.5
 """The likelihood below which a question has no answer by a query."""
 
 UNACCOUNTED = 0.25
-"""The factor of a candidate's likelihood for each word that it doesn't account for."""
+"""The factor of a strict reading's likelihood for each word that it doesn't account for."""
+
+MOST_EVALUATED = 8
+"""The best candidates that are evaluated, so that their results count in the ranking."""
+
+_WIDEST = 5.0
+
+FindTerms = Callable[[Query], Sequence[Object]]
+"""The terms that a query's result answers with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,33 +42,156 @@ class RankedQuery:
     unaccounted: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class ScoredCandidate:
+    """A candidate's features and score, and the key of its result where it was evaluated."""
+
+    features: Features
+    score: float
+    key: Iterable[object] | None = None
+
+
 def rank_candidates(
-    candidates: Sequence[CandidateQuery], links: QuestionLinks
+    candidates: Sequence[CandidateQuery], links: QuestionLinks, find_terms: FindTerms
 ) -> list[RankedQuery]:
     """Return the candidates, the likeliest first, closed classes before others.
 
-    Several that are as likely as the best, of the same class, are each as likely as chance among
-    them: the question doesn't say which it means."""
-    ranked = [_rank_candidate(candidate, links) for candidate in candidates]
-    ranked.sort(key=_preference)
+    Of readings of tables the learnt weights decide, and how likely the first of them is; of others
+    how sure their links are."""
+    strict = rank_strictly([one for one in candidates if one.is_strict], links)
+    of_tables = [candidate for candidate in candidates if _is_of_table(candidate)]
+    weighed = _rank_by_weights(of_tables, links, find_terms)
+    others = [one for one in strict if not _is_of_table(one.candidate)]
+    return sorted((*weighed, *others), key=lambda one: -one.likelihood)
+
+
+def _is_of_table(candidate: CandidateQuery) -> bool:
+    known = candidate.query.rows.known_class
+    return known is not None and known.kind == "table"
+
+
+def keep_likeliest(
+    candidates: Iterable[CandidateQuery], links: QuestionLinks
+) -> list[CandidateQuery]:
+    """Return the candidates without those of the same query that are less likely."""
+    kept: dict[Query, tuple[tuple[bool, float, int], CandidateQuery]] = {}
+    for candidate in candidates:
+        likelihood = _rank_strict(candidate, links).likelihood
+        key = (candidate.is_strict, likelihood, len(candidate.span))
+        if candidate.query not in kept or key > kept[candidate.query][0]:
+            kept[candidate.query] = key, candidate
+    return [candidate for _, candidate in kept.values()]
+
+
+# --- strict readings --------------------------------------------------------------------------
+
+
+def rank_strictly(candidates: Sequence[CandidateQuery], links: QuestionLinks) -> list[RankedQuery]:
+    """Return the candidates by how sure their links are; several that are as likely as the best,
+    of classes as closed, are each as likely as chance among them: the question doesn't say which
+    it means."""
+    ranked = [_rank_strict(candidate, links) for candidate in candidates]
+    ranked.sort(key=lambda one: _preference(one.candidate, one.likelihood))
     if not ranked:
         return []
-    best = ranked[0]
-    rivals = [one for one in ranked if _preference(one) == _preference(best)]
+    keys = [_preference(one.candidate, one.likelihood)[:2] for one in ranked]
+    rivals = [one for one, key in zip(ranked, keys, strict=True) if key == keys[0]]
     if len(rivals) == 1:
         return ranked
-    shared = best.likelihood / len(rivals)
+    shared = ranked[0].likelihood / len(rivals)
     return [replace(one, likelihood=shared) for one in rivals] + ranked[len(rivals) :]
 
 
-def _preference(ranked: RankedQuery) -> tuple[float, int, int]:
-    known = ranked.candidate.query.rows.known_class
+def _rank_strict(candidate: CandidateQuery, links: QuestionLinks) -> RankedQuery:
+    missing = len(links.content - candidate.span)
+    return _ranked(candidate, math.prod(candidate.scores) * UNACCOUNTED**missing, links)
+
+
+def _preference(candidate: CandidateQuery, score: float) -> tuple[float, int, int]:
+    known = candidate.query.rows.known_class
     order = ("table", "type", "name").index(known.kind) if known else 3
-    return -round(ranked.likelihood, 4), order, -(known.members if known else 0)
+    return -round(score, 4), order, -(known.members if known else 0)
 
 
-def _rank_candidate(candidate: CandidateQuery, links: QuestionLinks) -> RankedQuery:
+# --- readings that leave words out ------------------------------------------------------------
+
+
+def _rank_by_weights(
+    candidates: Sequence[CandidateQuery], links: QuestionLinks, find_terms: FindTerms
+) -> list[RankedQuery]:
+    """Return the candidates by what was learnt; the likelihood of the first is the confidence that
+    its result is what is asked for."""
+    cues, weights = question_cues(links), candidate_weights()
+    scored = [
+        (candidate, ScoredCandidate(features, weigh_features(features, weights)))
+        for candidate in candidates
+        for features in (features_of(candidate, links, cues),)
+    ]
+    scored.sort(key=lambda pair: _preference(pair[0], pair[1].score))
+    evaluated = [
+        (candidate, _with_result(found, candidate.query, find_terms(candidate.query), cues))
+        for candidate, found in scored[:MOST_EVALUATED]
+    ]
+    evaluated.sort(key=lambda pair: _preference(pair[0], pair[1].score))
+    scored = evaluated + scored[MOST_EVALUATED:]
+    if not scored:
+        return []
+    sure = confidence([found for _, found in scored])
+    best = scored[0][1].score
+    return [
+        _ranked(candidate, sure * min(1.0, math.exp(found.score - best)), links)
+        for candidate, found in scored
+    ]
+
+
+def _with_result(
+    found: ScoredCandidate, query: Query, terms: Sequence[Object], cues: Sequence[str]
+) -> ScoredCandidate:
+    added = dict(result_features(query, terms, cues))
+    score = found.score + weigh_features(added, candidate_weights())
+    return ScoredCandidate({**found.features, **added}, score, frozenset(terms))
+
+
+def _ranked(candidate: CandidateQuery, likelihood: float, links: QuestionLinks) -> RankedQuery:
     missing = sorted(links.content - candidate.span)
-    likelihood = math.prod(candidate.scores) * UNACCOUNTED ** len(missing)
-    words = tuple(links.words[at].text for at in missing)
-    return RankedQuery(candidate, likelihood, words)
+    return RankedQuery(candidate, likelihood, tuple(links.words[at].text for at in missing))
+
+
+# --- what was learnt --------------------------------------------------------------------------
+
+
+def weigh_features(features: Features, weights: Mapping[str, float]) -> float:
+    """Return the sum of the weighed features."""
+    return sum(weights.get(name, 0.0) * value for name, value in features.items())
+
+
+@cache
+def candidate_weights() -> Mapping[str, float]:
+    """Return the weights of the features of candidates."""
+    weights: Mapping[str, float] = load_tables("computing_weights")["candidates"]
+    return weights
+
+
+def confidence(scored: Sequence[ScoredCandidate]) -> float:
+    """Return the probability that the first of the candidates is right, the best ones first."""
+    weights = load_tables("computing_weights")["confidence"]
+    logit = weights["bias"] + weigh_features(confidence_features(scored), weights)
+    return 1 / (1 + math.exp(-logit))
+
+
+def confidence_features(scored: Sequence[ScoredCandidate]) -> Features:
+    """Return what the confidence in the first candidate rests on: how it is ranked among those
+    with other results, and its own features, such as the words it leaves without account."""
+    first = scored[0]
+    shares = [math.exp(one.score - first.score) for one in scored]
+    alike = [one.key is not None and one.key == first.key for one in scored]
+    own = sum(share for share, is_alike in zip(shares, alike, strict=True) if is_alike)
+    rivals = [one.score for one, same in zip(scored[1:], alike[1:], strict=True) if not same]
+    margin = first.score - max(rivals) if rivals else _WIDEST
+    return {
+        "ranked:share": math.log(max(own, 1.0) / sum(shares)),
+        "ranked:margin": min(margin, _WIDEST),
+        "ranked:count": math.log(len(scored)),
+        "ranked:complete": float("missing" not in first.features or not first.features["missing"]),
+        **{name: value for name, value in first.features.items() if "&" not in name},
+    }

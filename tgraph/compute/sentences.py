@@ -11,7 +11,9 @@ from pyoxigraph import Literal, NamedNode
 
 from tgraph.compute.algebra import (
     Aggregate,
+    CompareGroups,
     Compares,
+    ComparesTo,
     CompareTwo,
     Condition,
     Contains,
@@ -22,13 +24,29 @@ from tgraph.compute.algebra import (
     Exists,
     Extreme,
     GroupRows,
+    Lacks,
     ListRows,
+    OneOf,
     Path,
     Rows,
+    Share,
+    Within,
     measured_path,
 )
-from tgraph.compute.evaluation import Computed, Solution, compared_value
-from tgraph.compute.witnesses import Witness, winners
+from tgraph.compute.evaluation import Computed
+from tgraph.compute.results import (
+    Measure,
+    Solution,
+    bound_value,
+    compared_value,
+    order_groups,
+    order_of,
+    result_values,
+    total_groups,
+    winners,
+    winning_groups,
+)
+from tgraph.compute.witnesses import Witness, find_witnesses
 from tgraph.index.graph_source import Statement
 from tgraph.model import Object, WitnessRole
 from tgraph.resources import word_set
@@ -105,6 +123,8 @@ class _Writer:
         yield from self._compared()
         yield from self._excluded()
         yield from self._contradicting()
+        for inner in self._computed.inner:
+            yield from _Writer(inner, find_witnesses(inner), self._labels).sentences()
         if self._computed.is_cut:
             read = len(self._computed.solutions)
             yield ComputedSentence(f"Only the first {read:,} solutions were read as witnesses.", ())
@@ -132,18 +152,29 @@ class _Writer:
             case Extreme():
                 return self._extreme(query)
             case GroupRows():
-                return self._groups(query)
+                return self._first_groups(query) if query.place else self._groups(query)
             case Difference() | CompareTwo():
                 return self._two(query)
-            case Exists():
-                return f"yes: {self._counted()}"
             case ListRows(shown=path):
                 return self._shown(path) if path else self._counted()
+            case _:
+                return self._judged(query)
+
+    def _judged(self, query: CompareGroups | Share | Exists) -> str:
+        match query:
+            case CompareGroups():
+                return self._two_groups(query)
+            case Share():
+                return self._share()
+            case Exists():
+                return f"yes: {self._counted()}"
 
     def _none(self) -> str:
         rows = self._query.rows
         known = rows.known_class
         path = measured_path(self._query)
+        if path is not None and rows.only:
+            return f"there is no single {path.last.name} of {list_names(self._terms(rows.only))}"
         what = self.describe_conditions(rows) or "is in the result"
         if path is not None and not rows.conditions:
             what = f"has {path.last.name}"
@@ -222,12 +253,42 @@ class _Writer:
         return f" {of} {has} no value of {path.last.name}."
 
     def _extreme(self, query: Extreme) -> str:
-        best = winners(self._computed)
-        path = query.path
+        said = self._listed(query) if query.path is None else self._best(query, query.path)
+        return said + self._beside_best(query)
+
+    def _listed(self, query: Extreme) -> str:
+        best = winners(query, self._computed.solutions)
+        names = list_names(list(dict.fromkeys(self._label(solution.row) for solution in best)))
+        count = len(self._computed.rows)
+        among = f" of the {count:,} {self._plural()}" if count > 1 else ""
+        which = self.describe_conditions(query.rows, plural=count > 1)
+        is_listed = "is listed" if len(best) == 1 else "are listed"
+        return f"{names} {is_listed} {self._adjective(query)}{among}{_that(which)}."
+
+    def _beside_best(self, query: Extreme) -> str:
+        """Return the sentences on what is shown of the first; none where that is its measure."""
+        if query.shown is None or query.shown == query.path:
+            return ""
+        rows: defaultdict[NamedNode, list[str]] = defaultdict(list)
+        for solution in winners(query, self._computed.solutions):
+            assert solution.shown is not None
+            rows[solution.row].append(self.describe_amount(solution.shown, query.shown))
+        said = (
+            f" The {query.shown.last.name} of {self._label(row)} is"
+            f" {list_names(list(dict.fromkeys(values)))}."
+            for row, values in list(rows.items())[:MOST_NAMED]
+        )
+        return "".join(said)
+
+    def _best(self, query: Extreme, path: Path) -> str:
+        best = winners(query, self._computed.solutions)
         adjective = self._adjective(query)
         which = self.describe_conditions(query.rows, plural=True)
         count = self._computed.row_count
         among = f" of the {count:,} {self._plural()}{_that(which)}" if count > 1 else ""
+        if len(query.rows.only) == 1:
+            name, value = self._label(best[0].row), self._value(best[0], path)
+            return f"the {path.last.name} of {name} is {value}."
         if query.places == 1 and _is_participle(path.last.name):
             names = list_names([self._label(solution.row) for solution in best])
             was = "was" if len(best) == 1 else "were"
@@ -251,6 +312,8 @@ class _Writer:
         )
 
     def _adjective(self, query: Extreme) -> str:
+        if query.path is None:
+            return "last" if query.is_most else "first"
         if query.path.kind == "number":
             return "greatest" if query.is_most else "least"
         return "latest" if query.is_most else "earliest"
@@ -266,10 +329,72 @@ class _Writer:
         which = self.describe_conditions(query.rows, plural=True)
         return f"{what}{_that(which)} by {query.by.last.name}: {list_names(parts)}."
 
+    def _first_groups(self, query: GroupRows) -> str:
+        totals = total_groups(query, self._computed.solutions)
+        groups = sorted(winning_groups(query, totals), key=self._term)
+        names = list_names([self._term(group) for group in groups])
+        amount, what = totals[groups[0]], self._totalled(query)
+        which = self.describe_conditions(query.rows, plural=True)
+        has = "has" if len(groups) == 1 else "share"
+        place = {("greatest", True): "most", ("least", True): "fewest"}
+        adjective = place.get((str(query.place), query.path is None), str(query.place))
+        among = f" of the {len(totals):,} values of {query.by.last.name}"
+        text = f"{names} {has} the {adjective} {what}{_that(which)}{among}"
+        text = f"{text}: {self._measure(amount, query)}"
+        if len(groups) == 1 and query.path is None:
+            rows = {s.row for s in self._computed.solutions if s.group == groups[0]}
+            text = f"{text}, {list_names(sorted(map(self._label, rows)))}"
+        return f"{text}."
+
+    def _totalled(self, query: GroupRows) -> str:
+        if query.path is None:
+            return self._plural()
+        name = {"sum": "total", None: ""}.get(query.total, query.total)
+        return f"{name} {query.path.last.name}"
+
+    def _measure(self, measure: Measure, query: GroupRows) -> str:
+        if isinstance(measure, str):
+            return measure
+        number = Decimal(measure.numerator) / Decimal(measure.denominator)
+        return self._amount(number, query.path) if query.path else write_number(number)
+
+    def _two_groups(self, query: CompareGroups) -> str:
+        counts = []
+        for values in query.groups:
+            rows = {s.row for s in self._computed.solutions if s.group in values}
+            named = list_names(self._terms(values))
+            counts.append(
+                (named, len(rows), list_names(sorted(map(self._label, rows)) or ["none"]))
+            )
+        (one, first, of_one), (other, second, of_other) = counts
+        noun, which = self._plural(), self.describe_conditions(query.rows, plural=True)
+        said = (
+            f"{one} has {first:,} {noun}{_that(which)} ({of_one}), {other} {second:,} ({of_other})"
+        )
+        if query.asked == "difference":
+            return f"the difference is {abs(first - second):,}: {said}."
+        if first == second:
+            return f"they have equally many: {said}."
+        is_so = (first > second) == query.is_more
+        if query.asked == "which":
+            return f"{one if is_so else other}: {said}."
+        return f"{'yes' if is_so else 'no'}: {said}."
+
+    def _share(self) -> str:
+        rows, whole = self._computed.rows, {s.row for s in self._computed.whole}
+        percent = write_number(round(Decimal(100 * len(rows)) / len(whole), 2))
+        what = self.describe_conditions(self._query.rows, plural=len(rows) != 1)
+        names = list_names(sorted(map(self._label, rows)))
+        noun = self._plural()
+        return f"{len(rows):,} of {len(whole):,} {noun} {what}, that is {percent} %: {names}."
+
     def _two(self, query: Difference | CompareTwo) -> str:
         path, measured = query.path, self._measured()
-        order = [row for row in query.rows.only if row in measured]
-        lacking = [row for row in query.rows.only if row not in measured]
+        members = query.rows.only or self._computed.rows
+        order = [row for row in members if row in measured]
+        lacking = [row for row in members if row not in measured]
+        if len(order) != 2 and not lacking:
+            return f"{self._how_many(len(order))}, and two are compared."
         if lacking:
             names = list_names([self._label(row) for row in lacking])
             return f"there is no single {path.last.name} of {names}."
@@ -312,23 +437,48 @@ class _Writer:
 
     def _compared(self) -> Iterator[ComputedSentence]:
         query = self._query
+        if isinstance(query, GroupRows) and query.place:
+            yield from self._lesser_groups(query)
         if not isinstance(query, Extreme) or not self._by_role["compared"]:
             return
-        kept = {id(solution) for solution in winners(self._computed)}
+        kept = {id(solution) for solution in winners(query, self._computed.solutions)}
         others = [s for s in self._computed.solutions if id(s) not in kept]
-        others.sort(key=lambda s: str(compared_value(s.value or Literal(""))))
-        ordered = sorted(others, key=_sort_key, reverse=query.is_most)
-        pairs = [f"{self._label(s.row)} {self._value(s, query.path)}" for s in ordered]
-        text = f"It was compared with {list_names(pairs)}."
+        others.sort(key=lambda s: str(order_of(s.value)[1]))
+        ordered = sorted(others, key=lambda s: order_of(s.value), reverse=query.is_most)
+        path = query.path
+        pairs = [
+            f"{self._label(s.row)} {self._value(s, path)}" if path else self._label(s.row)
+            for s in ordered
+        ]
+        text = f"It was compared with {list_names(list(dict.fromkeys(pairs)))}."
         yield self._sentence(text, "compared")
+
+    def _lesser_groups(self, query: GroupRows) -> Iterator[ComputedSentence]:
+        solutions = self._computed.solutions
+        totals = total_groups(query, solutions)
+        lesser = totals.keys() - set(winning_groups(query, totals))
+        if not lesser:
+            return
+        ordered = order_groups(
+            query, {group: totals[group] for group in sorted(lesser, key=self._term)}
+        )
+        pairs = [f"{self._term(group)} {self._measure(totals[group], query)}" for group in ordered]
+        statements = [s for found in solutions if found.group in lesser for s in found.statements]
+        text = f"It was compared with {list_names(pairs)}."
+        yield ComputedSentence(text, tuple(dict.fromkeys(statements)))
 
     def _excluded(self) -> Iterator[ComputedSentence]:
         rows = dict.fromkeys(solution.row for solution in self._computed.excluded)
-        denied = [c for c in self._query.rows.conditions if isinstance(c, Differs)]
+        denied = [c for c in self._query.rows.conditions if isinstance(c, Differs | Lacks)]
         if rows and denied:
             names = list_names(sorted(map(self._label, rows)))
-            against = Equals(denied[0].path, denied[0].values, denied[0].label)
-            text = f"{names} {self._condition(against, len(rows) > 1)}."
+            first = denied[0]
+            if isinstance(first, Differs):
+                against = Equals(first.path, first.values, first.label)
+                text = f"{names} {self._condition(against, len(rows) > 1)}."
+            else:
+                has = "have" if len(rows) > 1 else "has"
+                text = f"{names} {has} a value of {_name_path(first.path)}."
             statements = [s for solution in self._computed.excluded for s in solution.excluding]
             yield ComputedSentence(text, tuple(dict.fromkeys(statements)))
 
@@ -356,7 +506,7 @@ class _Writer:
             return "thing"
         if known.kind == "table":
             return known.type_label or "row"
-        return known.label
+        return known.label if known.label.isupper() else known.label[:1].lower() + known.label[1:]
 
     def _plural(self) -> str:
         noun = self._noun()
@@ -366,22 +516,61 @@ class _Writer:
 
     def describe_conditions(self, rows: Rows, *, plural: bool = False) -> str:
         """Return the conditions of rows as a predicate."""
-        parts = [self._condition(condition, plural) for condition in rows.conditions]
+        inner = iter(self._computed.inner)
+        parts = [
+            self._referring(condition, next(inner), plural)
+            if isinstance(condition, Within | ComparesTo)
+            else self._condition(condition, plural)
+            for condition in rows.conditions
+            if not _ends_period(condition, rows.conditions)
+        ]
         has = "have " if plural else "has "
         for at in range(len(parts) - 1, 0, -1):
             if parts[at].startswith(has) and parts[at - 1].startswith(has):
                 parts[at] = parts[at].removeprefix(has)
-        return " and ".join(parts)
+        said = " and ".join(parts)
+        return self._step(rows, said, plural) if rows.step else said
+
+    def _step(self, rows: Rows, said: str, plural: bool) -> str:
+        """Return that members stand beside others: "stands after one that has the maker Berg"."""
+        if rows.only:
+            anchor = list_names([self._label(row) for row in rows.only])
+        else:
+            anchor = f"one that {said}" if said else "another"
+        stands = "stand" if plural else "stands"
+        return f"{stands} directly {'after' if rows.step > 0 else 'before'} {anchor}"
+
+    def _referring(self, condition: Within | ComparesTo, inner: Computed, plural: bool) -> str:
+        """Return a condition that refers to another query as a predicate, with the result of it."""
+        query = condition.query
+        if isinstance(condition, ComparesTo):
+            bound = bound_value(condition.query, inner.solutions)
+            if bound is None:
+                has = "have" if plural else "has"
+                return f"{has} a {condition.path.last.name} that can be compared"
+            return self._condition(Compares(condition.path, condition.order, bound), plural)
+        values = result_values(query, inner.solutions)
+        if condition.path is not None:
+            return self._condition(Equals(condition.path, values, ""), plural)
+        return self._condition(OneOf(values), plural)
 
     def _condition(self, condition: Condition, plural: bool) -> str:
         """Return a condition as a predicate: "have the maker Norden", "were built at Dundee"."""
-        path = condition.path
-        name = path.last.name if len(path.properties) == 1 else path.label
         has, was = ("have", "were") if plural else ("has", "was")
+        if isinstance(condition, OneOf):
+            names = list_names(self._terms(condition.values) or ["none"])
+            return f"{'are' if plural else 'is'} {names}"
+        assert condition.path is not None
+        path = condition.path
+        if isinstance(condition, Equals | Differs) and (said := self._related(condition, plural)):
+            return said
+        name = path.last.name if len(path.properties) == 1 else path.label
         is_verb = _is_participle(name)
         match condition:
+            case Lacks():
+                return f"{has} no value of {_name_path(path)}"
             case Equals(values=values):
-                value = list_names(self._terms(values))
+                value = list_names(self._terms(values) or ["none"])
                 return f"{was} {name} {value}" if is_verb else f"{has} the {name} {value}"
             case Differs(values=values):
                 value = list_names(self._terms(values))
@@ -389,12 +578,37 @@ class _Writer:
                     return f"{was} not {name} {value}"
                 return f"{has} a {name} other than {value}"
             case Compares(order=order, bound=bound):
-                if path.kind in ("year", "date"):
-                    time = f"{_TIME_ORDERS[order]} {format(bound, 'f')}"
+                if isinstance(bound, Literal) or path.kind in ("year", "date"):
+                    time = self._time(condition)
                     return f"{was} {name} {time}" if is_verb else f"{has} a {name} {time}"
                 return f"{has} a {name} of {_ORDERS[order]} {self._amount(bound, path)}"
             case Contains(text=text):
                 return f"{has} “{text}” in {name}"
+        raise AssertionError(condition)
+
+    def _related(self, condition: Equals | Differs, plural: bool) -> str:
+        """Return a condition on a relation that leads back, or that is called by a verb, as a
+        predicate; empty for another."""
+        path, names = condition.path, list_names(self._terms(condition.values) or ["none"])
+        is_denied = isinstance(condition, Differs)
+        if path.backward:
+            negated = " not" if is_denied else ""
+            return f"{'are' if plural else 'is'}{negated} {_name_path(path)} of {names}"
+        name = path.last.name if len(path.properties) == 1 else path.label
+        verb = _read_verb(name)
+        if not verb:
+            return ""
+        negated = ("do not " if plural else "does not ") * is_denied
+        return f"{negated}{verb if plural or is_denied else name} {names}"
+
+    def _time(self, condition: Compares) -> str:
+        """Return a bound on a time in words, with the end of a period that it begins."""
+        when = _write_time(condition.bound)
+        for end in self._query.rows.conditions:
+            if isinstance(end, Compares) and _is_period(condition, end):
+                until = _write_time(end.bound)
+                return f"on {when}" if until == when else f"from {when} until {until}"
+        return f"{_TIME_ORDERS[condition.order]} {when}"
 
     def _terms(self, terms: Iterable[Object]) -> list[str]:
         return [self._term(term) for term in terms]
@@ -421,19 +635,44 @@ class _Writer:
         return f"{write_number(number)} {path.unit}".strip()
 
 
+def _name_path(path: Path) -> str:
+    """Return a path as a quoted name: where it leads back, what the member is a value of."""
+    return f"a value of “{path.last.name}”" if path.is_backward else f"“{path.label}”"
+
+
+def _write_time(bound: Decimal | Literal) -> str:
+    return bound.value if isinstance(bound, Literal) else format(bound, "f")
+
+
+def _is_period(start: Compares, end: Compares) -> bool:
+    return start.path == end.path and (start.order, end.order) == (">=", "<=")
+
+
+def _ends_period(condition: Condition, conditions: Sequence[Condition]) -> bool:
+    """Return whether a condition is the end of a period that another begins."""
+    if not isinstance(condition, Compares) or condition.path.kind not in ("year", "date"):
+        return False
+    return any(isinstance(one, Compares) and _is_period(one, condition) for one in conditions)
+
+
 def _that(what: str) -> str:
     """Return a predicate as a relative clause; empty for none."""
     return f" that {what}" if what else ""
+
+
+def _read_verb(name: str) -> str:
+    """Return the name of a property as the predicate of several, where it is one of one: "run
+    through" for "runs through"; empty for other names."""
+    first, *rest = name.split()
+    is_verb = bool(rest) and first.endswith("s") and not first.endswith("ss")
+    is_verb = is_verb and rest[-1] in word_set("computing", "prepositions")
+    return " ".join((first[:-1], *rest)) if is_verb else ""
 
 
 def _is_participle(name: str) -> bool:
     """Return whether the name of a property is the rest of a predicate, as "launched" and "built
     at" are."""
     *before, last = name.split()
+    if _read_verb(name):
+        return False
     return last.endswith("ed") or (bool(before) and last in word_set("computing", "prepositions"))
-
-
-def _sort_key(solution: Solution) -> tuple[int, Decimal | str]:
-    assert solution.value is not None
-    value = compared_value(solution.value)
-    return (0, value) if isinstance(value, Decimal) else (1, value)

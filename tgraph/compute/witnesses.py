@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 from pyoxigraph import NamedNode, Quad
 
 from tgraph import vocabulary as v
-from tgraph.compute.algebra import Extreme, ListRows
-from tgraph.compute.evaluation import (
-    MOST_RECORDED,
-    Computed,
+from tgraph.compute.algebra import ListRows, totalled_path
+from tgraph.compute.evaluation import MOST_RECORDED, Computed, evaluate_query
+from tgraph.compute.results import (
     Solution,
     compared_value,
-    evaluate_query,
+    decisive_solutions,
+    overturning_statements,
 )
 from tgraph.index.graph_source import Statement
 from tgraph.model import Object, WitnessRole
@@ -54,53 +54,31 @@ class Witness:
 def compute_without(computed: Computed, left_out: Collection[str]) -> Computed:
     """Return the result without the witnesses of some items: of the query over what the result
     was computed from, less their statements."""
-    solutions = (
-        *computed.solutions,
-        *computed.conflicts,
-        *computed.excluded,
-        *computed.reopening,
-        *computed.searched,
-    )
-    witnesses = _witnesses_of(solutions, "rests")
+    witnesses = _witnesses_of(_all_solutions(computed), "rests")
     statements = (witness.statement for witness in witnesses if witness.item not in left_out)
     store = OxigraphStore.memory(Quad(*triple, v.KNOWLEDGE_GRAPH) for triple in statements)
     return evaluate_query(store, computed.query)
 
 
-def winners(computed: Computed) -> list[Solution]:
-    """Return the solutions of an extreme that have its places, equals together, best first."""
-    query = computed.query
-    assert isinstance(query, Extreme)
-    ordered = sorted(computed.solutions, key=lambda s: _order_of(s), reverse=query.is_most)
-    values = list(dict.fromkeys(_order_of(solution) for solution in ordered))
-    best = set(values[: query.places])
-    return [solution for solution in ordered if _order_of(solution) in best]
+def _all_solutions(computed: Computed) -> Iterator[Solution]:
+    """Yield what a result, and the results that it refers to, were computed from."""
+    yield from computed.solutions
+    yield from computed.conflicts
+    yield from computed.excluded
+    yield from computed.reopening
+    yield from computed.searched
+    yield from computed.whole
+    for inner in computed.inner:
+        yield from _all_solutions(inner)
 
 
-def _order_of(solution: Solution) -> tuple[int, object]:
-    value = compared_value(_value(solution))
-    return (0, value) if not isinstance(value, str) else (1, value)
-
-
-def _value(solution: Solution) -> Object:
-    assert solution.value is not None
-    return solution.value
+_STRENGTH: tuple[WitnessRole, ...] = ("rests", "contradicts", "compared", "searched")
 
 
 def find_witnesses(computed: Computed) -> tuple[Witness, ...]:
     """Return the witnesses of a result, those that it rests on first; a statement counts once."""
-    query = computed.query
-    resting = winners(computed) if isinstance(query, Extreme) else computed.solutions
-    kept = {id(solution) for solution in resting}
-    others = [s for s in computed.solutions if id(s) not in kept]
     roles: dict[Statement, Witness] = {}
-    for witness in (
-        *_witnesses_of(resting, "rests"),
-        *_witnesses_of(computed.conflicts, "contradicts"),
-        *_reopening(computed),
-        *_witnesses_of(others, "compared"),
-        *_witnesses_of((*computed.excluded, *computed.searched), "searched"),
-    ):
+    for witness in sorted(_all_witnesses(computed), key=lambda w: _STRENGTH.index(w.role)):
         roles.setdefault(witness.statement, witness)
     return tuple(roles.values())
 
@@ -119,6 +97,23 @@ def number_rows(computed: Computed) -> dict[Statement, tuple[int, ...]]:
             for statement in solution.statements:
                 rows[statement][row_number] = None
     return {statement: tuple(sorted(found_rows)) for statement, found_rows in rows.items()}
+
+
+def _all_witnesses(computed: Computed) -> Iterator[Witness]:
+    """Yield the witnesses of a result and of the results that it refers to."""
+    resting = decisive_solutions(computed.query, computed.solutions)
+    kept = {id(solution) for solution in resting}
+    others = [s for s in computed.solutions if id(s) not in kept]
+    overturning = overturning_statements(computed.query, computed.solutions)
+    yield from _witnesses_of((*resting, *computed.whole), "rests")
+    yield from _witnesses_of(computed.conflicts, "contradicts")
+    yield from _reopening(computed)
+    for witness in _witnesses_of(others, "compared"):
+        is_decisive = witness.statement in overturning
+        yield replace(witness, role="rests") if is_decisive else witness
+    yield from _witnesses_of((*computed.excluded, *computed.searched), "searched")
+    for inner in computed.inner:
+        yield from _all_witnesses(inner)
 
 
 def _witnesses_of(solutions: Iterable[Solution], role: WitnessRole) -> Iterator[Witness]:
@@ -145,13 +140,14 @@ def _reopening(computed: Computed) -> Iterator[Witness]:
 
 
 def _changes_result(computed: Computed, added: Sequence[Solution]) -> bool:
-    """Return whether adding a row's solutions changes the result; the result of an extreme changes
-    only if the row wins a place or has contradicting values."""
-    query = computed.query
-    if not isinstance(query, Extreme):
+    """Return whether adding a row's solutions changes the result: where only winners count, only if
+    the row takes part in a place or has contradicting values."""
+    query, solutions = computed.query, computed.solutions
+    values: defaultdict[Object | None, set[object]] = defaultdict(set)
+    for solution in added:
+        if totalled_path(query) is not None and solution.value is not None:
+            values[solution.group].add(compared_value(solution.value))
+    if any(len(group) > 1 for group in values.values()):
         return True
-    values = {compared_value(_value(solution)) for solution in added}
-    if len(values) > 1:
-        return True
-    extended = replace(computed, solutions=(*computed.solutions, *added))
-    return any(solution in added for solution in winners(extended))
+    before = decisive_solutions(query, solutions)
+    return decisive_solutions(query, (*solutions, *added)) != before

@@ -25,6 +25,9 @@ from tgraph.model import CellPlace, CellValue, Segment, TableRow, TextSpan
 from tgraph.resources import word_set
 from tgraph.vocabulary import xsd
 
+NAMELESS = "row"
+"""What a row is called beside its number, where nothing says what the rows are."""
+
 _STRENGTH = 9.0
 _FIELD_STRENGTH = 7.0
 _LONGEST_NAME = 8
@@ -72,10 +75,11 @@ def _read_data(
     keys: Counter[str] = Counter()
     for at, (key_span, (start, end)) in enumerate(block.pairs):
         key, text = block.text[slice(*key_span)], block.text[start:end].strip()
-        if row.label == (at,) or not key or is_missing(text):
-            continue
         cell = row.cells[at] if row.cells else None
-        is_part = at in row.label
+        is_moment = cell is not None and cell.kind in _MOMENTS
+        if (row.label == (at,) and not is_moment) or not key or is_missing(text):
+            continue
+        is_part = at in row.label and not is_moment
         obj = Literal(text) if is_part else _read_object(key, (start, end), cell, block, reading)
         place = _cell_place(block, row, cell) if cell else None
         keys[key] += 1
@@ -110,11 +114,9 @@ def _find_subject(
     name = " ".join(block.text[slice(*span)].strip() for span in spans)
     kinds = {row.cells[at].kind for at in row.label} if row.cells else set()
     if kinds and (kinds <= _MOMENTS or not any(map(str.isalpha, name))):
-        if not row_class:
-            return None
-        name = f"{row_class} {name}"
+        name = f"{row_class or NAMELESS} {name}"
     key = block.text[slice(*block.pairs[row.label[0]][0])]
-    has_parts = len(row.label) > 1 and kinds.isdisjoint(("identifier",))
+    has_parts = len(row.label) > 1 and kinds.isdisjoint(("identifier", *_MOMENTS))
     kind = "person" if has_parts else _kind_of_class(row_class)
     subject = reading.names.find_or_create(name, kind or _cell_kind(key, name) or UNKNOWN)
     if row_class and row_class != subject.type:

@@ -213,6 +213,8 @@ class _Subject:
         self._rows = rows
         self._identifier = self._find_identifier()
         self._names = self._find_names()
+        if self._identifier < 0:
+            self._identifier = self._find_companion()
         self._ambiguous = self._find_ambiguous()
         self.kind = self._find_kind()
 
@@ -269,17 +271,38 @@ class _Subject:
         named = [c for c in candidates if c.is_named and c.filled >= _SOME]
         if self._identifier >= 0:
             return (named[0].column,) if named else (self._identifier,)
+        if not named and (moments := self._find_moments()):
+            return moments
         if candidates:
             first = (named or candidates)[0]
             return (first.column,) if first.filled >= _SOME else ()
-        return self._find_moments()
+        return ()
+
+    def _find_companion(self) -> int:
+        """Return the column of moments that tells apart rows of the same name, where the names
+        come from a column that doesn't say that it has names; -1 for none."""
+        if len(self._names) != 1 or self._is_named(self._names[0]):
+            return -1
+        if distinct_share(self._texts(self._names[0])) >= _MOSTLY:
+            return -1
+        moments = (c for c in self._order if self._columns[c].kind in ("year", "date"))
+        return next((c for c in moments if self._tells_apart((*self._names, c))), -1)
+
+    def _tells_apart(self, columns: Sequence[int]) -> bool:
+        return distinct_share(_name_of(row, columns) for row in self._rows) == 1.0
+
+    def _is_named(self, column: int) -> bool:
+        words = head_words(self._columns[column].head)
+        return bool(words) and words[-1] in word_set("tables", "names")
 
     def _weigh(self, column: int) -> _LabelCandidate | None:
         texts = self._texts(column)
         if not texts or sum(map(len, texts)) > _LONGEST_LABEL * len(texts):
             return None
-        words = head_words(self._columns[column].head)
-        is_named = bool(words) and words[-1] in word_set("tables", "names")
+        with_letters = sum(any(map(str.isalpha, text)) for text in texts)
+        if with_letters < _SOME * len(texts):
+            return None
+        is_named = self._is_named(column)
         return _LabelCandidate(
             column, distinct_share(texts), len(texts) / len(self._rows), is_named
         )

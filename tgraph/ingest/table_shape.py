@@ -276,6 +276,11 @@ def _continues_head(lines: Sequence[Line], at: int) -> bool:
     above = [cell.strip() for cell in lines[at - 1]]
     if _are_units(line):
         return True
+    if any(
+        _is_period(cell) and _at(above, column) and _is_period(_at(lines[at + 1], column))
+        for column, cell in enumerate(line)
+    ):
+        return False  # the first of the years below a name for them
     open_columns = [c for c, cell in enumerate(line) if cell.strip() and not _at(above, c)]
     shared = any(count > 1 for count in Counter(filter(None, above)).values())
     if not open_columns and not shared:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
@@ -11,7 +11,7 @@ from typing import Protocol
 from pyoxigraph import NamedNode
 
 from tgraph.answer.computed import ComputedSelection, ComputedSynthesiser
-from tgraph.compute.algebra import write_algebra
+from tgraph.compute.algebra import CompareGroups, write_algebra
 from tgraph.compute.computation import (
     Computation,
     QueryPlan,
@@ -19,7 +19,7 @@ from tgraph.compute.computation import (
     plan_query,
     plan_written,
 )
-from tgraph.compute.evaluation import MOST_RECORDED, EvaluationBounds
+from tgraph.compute.evaluation import MOST_RECORDED, Computed, EvaluationBounds
 from tgraph.compute.printing import name_columns
 from tgraph.compute.sentences import ComputedSentence, write_sentences
 from tgraph.compute.witnesses import Witness, compute_without, find_witnesses, number_rows
@@ -29,6 +29,7 @@ from tgraph.model import (
     ComputedResult,
     Edge,
     Judgement,
+    Object,
     ResultWitness,
     Retrieval,
     Selected,
@@ -286,10 +287,21 @@ def _build_witness(selected: Selected) -> ResultWitness:
 
 def _named_nodes(computation: Computation) -> Iterable[NamedNode]:
     """Return all resources that a sentence may name."""
-    computed = computation.computed
-    assert computed is not None
-    terms = [term for binding in computed.bindings for term in binding.values()]
-    terms += [term for witness in computation.witnesses for term in witness.statement]
-    terms += [term for c in computed.query.rows.conditions for term in getattr(c, "values", ())]
-    terms += computed.query.rows.only
+    assert computation.computed is not None
+    terms = [term for witness in computation.witnesses for term in witness.statement]
+    terms += _terms_of(computation.computed)
     return {term for term in terms if isinstance(term, NamedNode)}
+
+
+def _terms_of(computed: Computed) -> Iterator[Object]:
+    """Yield the terms that the bindings of a result have, and those that its query names."""
+    for binding in computed.bindings:
+        yield from binding.values()
+    query = computed.query
+    for condition in query.rows.conditions:
+        yield from getattr(condition, "values", ())
+    yield from query.rows.only
+    if isinstance(query, CompareGroups):
+        yield from (value for group in query.groups for value in group)
+    for inner in computed.inner:
+        yield from _terms_of(inner)

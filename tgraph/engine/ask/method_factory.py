@@ -308,7 +308,7 @@ def choose_computed(question: Question, parts: Components, context: Context) -> 
     from tgraph.engine.ask.computing import GRAMMAR, Computing, GrammarMaker
 
     plan = plan_query(question.text, context, SURELY_COMPUTED)
-    if plan.chosen is None or not plan.chosen.candidate.is_computing:
+    if plan.chosen is None or not plan.chosen.candidate.is_computing or plan.chosen.unaccounted:
         return None
     why = explain("form-computed", likelihood=plan.chosen.likelihood)
     about = ModeReason("listed", why)

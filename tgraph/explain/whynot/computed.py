@@ -10,12 +10,21 @@ from itertools import islice
 from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
-from tgraph.compute.algebra import Condition, Extreme, ListRows, Path, Query, Rows, measured_path
+from tgraph.compute.algebra import (
+    Condition,
+    Extreme,
+    ListRows,
+    OneOf,
+    Path,
+    Query,
+    Rows,
+    measured_path,
+)
 from tgraph.compute.computation import catalogue_of
-from tgraph.compute.evaluation import Computed, EvaluationBounds, Solution, evaluate_query
+from tgraph.compute.evaluation import Computed, EvaluationBounds, evaluate_query
 from tgraph.compute.query_reader import read_query
+from tgraph.compute.results import Solution, winners
 from tgraph.compute.sentences import describe_condition, describe_value, list_names
-from tgraph.compute.witnesses import winners
 from tgraph.errors import QueryError
 from tgraph.explain.trace.values import Trace
 from tgraph.explain.whynot.expected import Expected
@@ -107,6 +116,10 @@ class _RowSearch:
         condition_text = describe_condition(
             condition, self._labels(getattr(condition, "values", ()))
         )
+        if isinstance(condition, OneOf) or condition.path is None:
+            return RowAbsence(
+                f"the query asks what {condition_text}, and {self._label(row)} is not"
+            )
         solutions = self._values(row, condition.path)
         own_value = self._describe(row, condition.path, solutions)
         text = f"the query asks what {condition_text}, and {own_value}"
@@ -126,19 +139,24 @@ class _RowSearch:
             )
             return RowAbsence(text, _statements_in(solutions))
         if isinstance(self._query, Extreme):
-            return self._explain_place(row, self._query, computed, solutions)
+            return self._explain_place(row, self._query, path, computed, solutions)
         return None
 
     def _explain_place(
-        self, row: NamedNode, query: Extreme, computed: Computed, solutions: Sequence[Solution]
+        self,
+        row: NamedNode,
+        query: Extreme,
+        path: Path,
+        computed: Computed,
+        solutions: Sequence[Solution],
     ) -> RowAbsence | None:
-        best = winners(computed)
+        best = winners(query, computed.solutions)
         if any(solution.row == row for solution in best):
             return None
         degree = "greatest" if query.is_most else "least"
-        values = list_names(list(dict.fromkeys(self._value(s, query.path) for s in best)))
+        values = list_names(list(dict.fromkeys(self._value(s, path) for s in best)))
         names = list_names(list(dict.fromkeys(self._label(s.row) for s in best)))
-        text = f"{self._describe(row, query.path, solutions)}; the {degree} is {values} ({names})"
+        text = f"{self._describe(row, path, solutions)}; the {degree} is {values} ({names})"
         return RowAbsence(text, _statements_in(solutions))
 
     def _describe(self, row: NamedNode, path: Path, solutions: Sequence[Solution]) -> str:

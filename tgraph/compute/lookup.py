@@ -1,0 +1,91 @@
+"""What a state of knowledge says about classes and values while a question is read: the paths that
+connect them, and the classes that values are of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import TypeVar
+
+from pyoxigraph import NamedNode
+
+from tgraph.compute.algebra import LONGEST_PATH, Path
+from tgraph.compute.printing import print_classes, print_connections, print_members
+from tgraph.index.catalogue import Catalogue, KnownClass
+from tgraph.model import Object
+from tgraph.store.base import Solutions, Store
+
+T = TypeVar("T")
+Target = KnownClass | tuple[Object, ...]
+
+
+def without_twins(catalogue: Catalogue) -> Catalogue:
+    """Return the catalogue with one class of those with the same name, members and properties: an
+    import states a class beside the one that the graph gives."""
+    kept: dict[object, KnownClass] = {}
+    for known in sorted(catalogue.classes, key=lambda one: one.key):
+        twin = (known.kind, known.label.casefold(), known.members, frozenset(known.properties))
+        kept.setdefault(twin if known.kind == "type" else known.key, known)
+    names = {known.key for known in kept.values()}
+    return replace(catalogue, classes=tuple(one for one in catalogue.classes if one.key in names))
+
+
+@dataclass(frozen=True, slots=True)
+class KnowledgeLookup:
+    """Look-ups in a state of knowledge, each made once for a question."""
+
+    store: Store
+    catalogue: Catalogue
+    _memory: dict[object, tuple[object, ...]] = field(default_factory=dict, repr=False)
+
+    def find_connections(self, known: KnownClass, target: Target) -> tuple[Path, ...]:
+        """Return the shortest paths from members of a class to values, or to members of another
+        class: the properties of tables and imported graphs, followed in both directions."""
+        key = (known.key, target.key if isinstance(target, KnownClass) else target)
+        return self._once(("connections", *key), lambda: self._connections(known, target))
+
+    def find_members(self, known: KnownClass, values: tuple[Object, ...]) -> tuple[NamedNode, ...]:
+        """Return those of the values that are members of a class."""
+
+        def find() -> Sequence[NamedNode]:
+            nodes = [value for value in values if isinstance(value, NamedNode)]
+            return self._nodes(print_members(known, nodes)) if nodes else ()
+
+        return self._once(("members", known.key, values), find)
+
+    def find_classes(self, known: KnownClass, path: Path) -> tuple[KnownClass, ...]:
+        """Return the classes of what a path leads to."""
+
+        def find() -> Sequence[KnownClass]:
+            types = {node.value for node in self._nodes(print_classes(known, path))}
+            return [one for one in self.catalogue.classes if one.type in types]
+
+        return self._once(("classes", known.key, path), find)
+
+    def _connections(self, known: KnownClass, target: Target) -> Sequence[Path]:
+        structured = [one.iri for one in self.catalogue.properties if one.is_structured]
+        for length in range(1, LONGEST_PATH + 1):
+            paths = []
+            for backward in product((False, True), repeat=length):
+                positions = tuple(at for at, is_backward in enumerate(backward) if is_backward)
+                text = print_connections(known, target, structured, backward)
+                for iris in self._rows(text):
+                    steps = tuple(map(self.catalogue.property_of, iris))
+                    paths.append(Path(steps, positions))
+            if paths:
+                return paths
+        return ()
+
+    def _once(self, key: object, find: Callable[[], Sequence[T]]) -> tuple[T, ...]:
+        if key not in self._memory:
+            self._memory[key] = tuple(find())
+        return self._memory[key]  # type: ignore[return-value]
+
+    def _nodes(self, text: str) -> list[NamedNode]:
+        return [node for row in self._rows(text) for node in row]
+
+    def _rows(self, text: str) -> list[tuple[NamedNode, ...]]:
+        results = self.store.query(text)
+        assert isinstance(results, Solutions)
+        return [tuple(term for term in row if isinstance(term, NamedNode)) for row in results]

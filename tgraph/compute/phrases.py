@@ -1,0 +1,635 @@
+"""Candidate queries of questions whose parts refer to one another: "the rivers of the states that
+border Texas", "the maker with the most pumps", "heavier than P2".
+
+A phrase is read from left to right: a class, what is asked of its members, and a phrase within it,
+which reaches to the end. What connects two classes is looked up in knowledge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from pyoxigraph import NamedNode
+
+from tgraph.compute.algebra import (
+    Aggregate,
+    ComparesTo,
+    Condition,
+    Count,
+    Differs,
+    Equals,
+    Extreme,
+    GroupRows,
+    Lacks,
+    ListRows,
+    Path,
+    Place,
+    Query,
+    Rows,
+    Total,
+    Within,
+)
+from tgraph.compute.grammar import Conditions, describe_class
+from tgraph.compute.linking import (
+    BY_UNIT,
+    EXACT,
+    ClassLink,
+    ExtremeLink,
+    PropertyLink,
+    QuestionLinks,
+    Span,
+    ValueLink,
+    measure_of,
+    measures_other,
+    names_alike,
+    names_other_quantity,
+    quantities_of,
+    stem,
+)
+from tgraph.compute.lookup import KnowledgeLookup
+from tgraph.compute.parts import CandidateQuery
+from tgraph.index.catalogue import KnownClass
+from tgraph.model import Object
+from tgraph.resources import word_set
+
+DEEPEST = 4
+"""Phrases within one another that are read."""
+
+UNNAMED, UNNAMED_NOUN, BACKWARD, LONGER = 0.95, 0.85, 0.97, 0.6
+"""How sure a connection is that no word names: a relation such as "located in", and one that is
+called by a noun; one that is followed backward; each property beyond the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What words of a phrase mean: the words, how sure that is, why, and the conditions; with
+    ``path`` what is measured."""
+
+    span: Span = frozenset()
+    scores: tuple[float, ...] = ()
+    reasons: tuple[str, ...] = ()
+    conditions: tuple[Condition, ...] = ()
+    query: Extreme | GroupRows | None = None
+
+    def __add__(self, other: Part) -> Part:
+        return Part(
+            self.span | other.span,
+            self.scores + other.scores,
+            self.reasons + other.reasons,
+            self.conditions + other.conditions,
+            self.query or other.query,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """A phrase that names members of a class, and the query that gives them."""
+
+    known: KnownClass
+    query: ListRows | Extreme | GroupRows
+    part: Part
+
+    @property
+    def rows(self) -> Rows:
+        """The members as rows of which more can be asked."""
+        if isinstance(self.query, ListRows):
+            return self.query.rows
+        return Rows(self.known, (Within(None, self.query),))
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether nothing but the class is named."""
+        return self.query == ListRows(Rows(self.known))
+
+
+def make_phrase_candidates(
+    links: QuestionLinks, lookup: KnowledgeLookup, conditions: Conditions
+) -> Iterator[CandidateQuery]:
+    """Yield the queries that a question may mean as a phrase."""
+    yield from _Reader(links, lookup, conditions).candidates()
+
+
+class _Reader:
+    """The reading of one question."""
+
+    def __init__(
+        self, links: QuestionLinks, lookup: KnowledgeLookup, conditions: Conditions
+    ) -> None:
+        self._links = links
+        self._lookup = lookup
+        self._conditions = conditions
+        self._end = len(links.words)
+        self._lowers = [word.lower for word in links.words]
+
+    # --- questions ---
+
+    def candidates(self) -> Iterator[CandidateQuery]:
+        links = self._links
+        is_total = links.cue("sum") or links.cue("average")
+        if links.cue("group") or links.cue("difference") or links.cue("whether"):
+            return
+        for start in self._starts():
+            for phrase in self._phrases(start, self._end, 0):
+                if is_total:
+                    yield from self._totals(phrase)
+                    continue
+                if links.cue("count") and not self._numbers_extreme():
+                    yield from self._counts(phrase)
+                elif self._is_asked(phrase):
+                    yield self._candidate(phrase.query, phrase.part, "asks which")
+                yield from self._shown(phrase)
+
+    def _starts(self) -> list[int]:
+        """Return where the phrase that is asked about may begin: at the first class, value or
+        superlative, or at a later one, where the words before it name what is asked of it."""
+        starts = {min(link.span) for link in self._links.classes}
+        starts |= {min(link.span) for link in self._links.values}
+        starts |= {min(link.span) for link in self._links.extremes}
+        return sorted(starts)[:DEEPEST]
+
+    def _candidate(self, query: Query, part: Part, reason: str) -> CandidateQuery:
+        is_computing = not isinstance(query, ListRows) or bool(query.rows.conditions)
+        return CandidateQuery(query, part.span, part.scores, (*part.reasons, reason), is_computing)
+
+    def _numbers_extreme(self) -> bool:
+        """Return whether a count is what a superlative is of: "the highest number of people"."""
+        ends = {max(link.span) + 1 for link in self._links.extremes}
+        return min(self._links.cue("count"), default=-1) in ends
+
+    def _is_asked(self, phrase: Phrase) -> bool:
+        """Return whether a phrase asks for more than what it names."""
+        return not (isinstance(phrase.query, ListRows) and phrase.rows.only)
+
+    def _counts(self, phrase: Phrase) -> Iterator[CandidateQuery]:
+        part = phrase.part + Part(self._links.cue("count"))
+        if isinstance(phrase.query, ListRows):
+            yield self._candidate(Count(phrase.rows), part, "asks how many")
+
+    def _totals(self, phrase: Phrase) -> Iterator[CandidateQuery]:
+        total: Total = "sum" if self._links.cue("sum") else "average"
+        cue = Part(self._links.cue("sum") or self._links.cue("average"))
+        for path, part in self._shown_paths(phrase):
+            if path.kind == "number":
+                query = Aggregate(phrase.rows, total, path)
+                yield self._candidate(query, phrase.part + part + cue, f"asks for the {total}")
+
+    def _shown(self, phrase: Phrase) -> Iterator[CandidateQuery]:
+        for path, part in self._shown_paths(phrase):
+            query = ListRows(phrase.rows, path)
+            yield self._candidate(query, phrase.part + part, f"asks for the {path.label}")
+
+    def _shown_paths(self, phrase: Phrase) -> Iterator[tuple[Path, Part]]:
+        """Yield what the words outside a phrase ask of its members: properties, the nearest to the
+        phrase first, or how much of a measure they have."""
+        outside = [
+            link
+            for link in self._links.properties
+            if link.span.isdisjoint(phrase.part.span)
+            and link.known.is_structured
+            and (phrase.rows.only or max(link.span) < min(phrase.part.span))
+        ]
+        for link in self._own(phrase.known, outside):
+            part = self._property_part(link)
+            for path, shown in (
+                (Path((link.known,)), part),
+                *self._further(phrase.known, link, outside, part),
+            ):
+                if path.kind == "number":
+                    yield path, shown + Part(self._links.cue("count"))
+                elif not self._links.cue("count"):
+                    yield path, shown
+        yield from self._degrees(phrase.known, phrase.part.span)
+        yield from self._whereabouts(phrase.known)
+
+    def _further(
+        self, known: KnownClass, link: PropertyLink, outside: Sequence[PropertyLink], part: Part
+    ) -> Iterator[tuple[Path, Part]]:
+        """Yield the properties that are asked of a property's values: the population of the
+        capital."""
+        if link.known.kind != "entity":
+            return
+        for end in self._lookup.find_classes(known, Path((link.known,))):
+            for other in self._own(end, outside):
+                if max(other.span) < min(link.span):
+                    path = Path((link.known, other.known))
+                    yield path, part + self._property_part(other)
+            for path, degree in self._degrees(end, link.span):
+                yield Path((link.known, *path.properties)), part + degree
+
+    def _degrees(self, known: KnownClass, taken: Span) -> Iterator[tuple[Path, Part]]:
+        """Yield what "how long" and "how high" ask for."""
+        for degree in self._links.degrees:
+            if degree.span.isdisjoint(taken):
+                yield from self._measures(known, degree, ())
+
+    def _whereabouts(self, known: KnownClass) -> Iterator[tuple[Path, Part]]:
+        if self._lowers[:1] == ["where"]:
+            for own in self._conditions.properties_of(known).values():
+                if own.kind in ("entity", "text") and names_alike("location", own.name):
+                    why = f"“where” asks for {own.label}"
+                    yield Path((own,)), Part(frozenset((0,)), (BY_UNIT,), (why,))
+
+    # --- phrases ---
+
+    def _phrases(self, start: int, end: int, depth: int) -> Iterator[Phrase]:
+        """Yield the phrases that words may be: a class or a value with what follows it."""
+        if depth > DEEPEST or start >= end:
+            return
+        heads = [
+            link for link in self._links.classes if start <= min(link.span) and max(link.span) < end
+        ]
+        values = self._values_in(start, end)
+        first_value = min((min(link.span) for link in values), default=end)
+        first_head = min((min(link.span) for link in heads), default=end)
+        for head in heads:
+            is_closed = head.known.kind == "type" and self._has_table(head.known)
+            if min(head.span) == first_head and not is_closed:
+                yield from self._class_phrases(head, start, end, depth)
+        for value in values:
+            if min(value.span) == first_value and first_value < first_head + 3:
+                yield from self._value_phrases(value, start, end, depth)
+
+    def _class_phrases(self, head: ClassLink, start: int, end: int, depth: int) -> Iterator[Phrase]:
+        known, first, after = head.known, min(head.span), max(head.span) + 1
+        why = f"“{self._text(head.span)}” is the class {describe_class(known)}"
+        base = Part(head.span, (head.score,), (why,))
+        before = [
+            link
+            for link in self._links.extremes
+            if start <= min(link.span) and max(link.span) < first and not link.is_comparative
+        ]
+        lead = self._values_in(start, first)
+        for modified in self._modifiers(known, after, end, depth):
+            for leading in self._leading(known, lead):
+                part = base + modified + leading
+                if part.query is not None:
+                    query = part.query
+                    rows = replace(query.rows, conditions=query.rows.conditions + part.conditions)
+                    if isinstance(query, Extreme):
+                        query = replace(query, rows=rows)
+                    yield Phrase(known, query, part)
+                    continue
+                rows = Rows(known, part.conditions)
+                if not before:
+                    yield Phrase(known, ListRows(rows), part)
+                for link in before:
+                    for path, measured in self._measures(known, link, range(after, end)):
+                        extreme = Extreme(rows, path, link.is_most, link.places)
+                        yield Phrase(known, extreme, part + measured)
+
+    def _leading(self, known: KnownClass, values: Sequence[ValueLink]) -> Iterator[Part]:
+        """Yield the conditions of values that stand before a class: "Texas cities"."""
+        if not values:
+            yield Part()
+        for value in values:
+            yield from self._value_parts(known, value, frozenset(), 0)
+
+    def _value_phrases(
+        self, value: ValueLink, start: int, end: int, depth: int
+    ) -> Iterator[Phrase]:
+        """Yield the members that a value names, with a class beside it: "the Mississippi river"."""
+        for known, members in self._bearing_classes(value):
+            span = value.span | self._beside(value, known)
+            why = f"“{self._text(value.span)}” is {describe_class(known)}"
+            base = Part(span, (value.score,), (why,))
+            for modified in self._modifiers(known, max(span) + 1, end, depth):
+                if modified.query is None:
+                    part = base + modified
+                    yield Phrase(known, ListRows(Rows(known, part.conditions, members)), part)
+
+    def _bearing_classes(
+        self, value: ValueLink
+    ) -> Iterator[tuple[KnownClass, tuple[NamedNode, ...]]]:
+        """Yield the classes of what a value names, tables before the types of the same members."""
+        seen: set[tuple[NamedNode, ...]] = set()
+        for known in sorted(self._lookup.catalogue.classes, key=lambda one: one.kind != "table"):
+            members = self._lookup.find_members(known, value.values)
+            if members and (known.kind == "table" or members not in seen):
+                yield known, members
+            if known.kind == "table":
+                seen.add(members)
+
+    def _has_table(self, known: KnownClass) -> bool:
+        return any(
+            one.kind == "table" and one.is_whole_type and one.type == known.type
+            for one in self._lookup.catalogue.classes
+        )
+
+    def _beside(self, value: ValueLink, known: KnownClass) -> Span:
+        """Return the words of a class that stand beside a value of the class."""
+        first, last = min(value.span), max(value.span)
+        while first and self._lowers[first - 1] in ("of", "named", "called", "the"):
+            first -= 1
+        beside: Span = frozenset()
+        for link in self._links.classes:
+            is_next = min(link.span) == last + 1 or max(link.span) == first - 1
+            if is_next and link.known.key == known.key:
+                beside |= link.span
+        return beside
+
+    # --- modifiers ---
+
+    def _modifiers(self, known: KnownClass, start: int, end: int, depth: int) -> Iterator[Part]:
+        """Yield what the words after a class ask of its members."""
+        at = self._first_element(start, end)
+        yield from self._by_absence(known, start, end)
+        if at is None:
+            yield Part()
+            return
+        yield from self._by_values(known, start, at, end, depth)
+        yield from self._by_phrases(known, start, at, end, depth)
+        yield from self._by_extremes(known, start, at, end, depth)
+        yield from self._by_comparisons(known, start, at, end, depth)
+        yield from self._by_bounds(known, at, end, depth)
+
+    def _first_element(self, start: int, end: int) -> int | None:
+        links = self._links
+        places = [
+            min(link.span)
+            for group in (links.classes, links.values, links.extremes, links.bounds)
+            for link in group
+        ]
+        return min((place for place in places if start <= place < end), default=None)
+
+    def _by_values(
+        self, known: KnownClass, start: int, at: int, end: int, depth: int
+    ) -> Iterator[Part]:
+        for value in self._values_in(at, end):
+            if min(value.span) > at + 3:
+                continue
+            if not self._only_classes(at, min(value.span)):
+                continue
+            after = max(value.span) + 1
+            for tail in self._modifiers(known, after, end, depth):
+                for part in self._value_parts(known, value, frozenset(range(start, end)), at):
+                    if part.span.isdisjoint(tail.span - value.span):
+                        yield part + tail
+
+    def _only_classes(self, start: int, end: int) -> bool:
+        """Return whether words but name a class or are free, as in "the state of Texas"."""
+        content = self._links.content
+        named: Span = frozenset().union(*(link.span for link in self._links.classes))
+        return all(at in named or at not in content for at in range(start, end))
+
+    def _value_parts(
+        self, known: KnownClass, value: ValueLink, within: Span, before: int
+    ) -> Iterator[Part]:
+        links = self._links
+        negations = [
+            cue for cue in links.cues.get("negation", ()) if cue <= within and min(cue) < before
+        ]
+        beside = self._classes_beside(value)
+        values = self._narrow(value, beside)
+        for path in self._lookup.find_connections(known, values):
+            if value.properties and path.last.iri not in value.properties:
+                continue
+            named = self._name_connection(path, within - value.span)
+            span = value.span | named.span | beside
+            why = f"“{self._text(value.span)}” is a value of {path.label}"
+            condition: Condition = Equals(path, values, value.label)
+            if negations:
+                span |= frozenset().union(*negations)
+                condition = Differs(path, values, value.label)
+            yield Part(span, (value.score, *named.scores), (why,), (condition,))
+
+    def _narrow(self, value: ValueLink, beside: Span) -> tuple[Object, ...]:
+        """Return those of the values that are of the class that stands beside them."""
+        for link in self._links.classes:
+            members = self._lookup.find_members(link.known, value.values)
+            if link.span <= beside and members:
+                return members
+        return value.values
+
+    def _classes_beside(self, value: ValueLink) -> Span:
+        beside: Span = frozenset()
+        for link in self._links.classes:
+            if self._lookup.find_members(link.known, value.values):
+                beside |= self._beside(value, link.known)
+        return beside
+
+    def _name_connection(self, path: Path, within: Span) -> Part:
+        """Return the words that name the properties of a connection, and how surely."""
+        span: Span = frozenset()
+        scores = []
+        for number, known in enumerate(path.properties):
+            links = [
+                link
+                for link in self._links.properties
+                if link.known.iri == known.iri and link.span <= within
+            ]
+            span = span.union(*(link.span for link in links))
+            is_relation = _ends_in_preposition(known.name)
+            unnamed = UNNAMED if is_relation else UNNAMED_NOUN
+            score = max((link.score for link in links), default=unnamed)
+            preposition = known.name.split()[-1]
+            near = [at for at in within if self._lowers[at] == preposition]
+            if not links and is_relation and near:
+                score = EXACT
+            scores.append(score * (BACKWARD if number in path.backward else 1))
+            if number:
+                scores.append(LONGER)
+        return Part(span, tuple(scores))
+
+    def _by_phrases(
+        self, known: KnownClass, start: int, at: int, end: int, depth: int
+    ) -> Iterator[Part]:
+        """Yield the condition that a phrase within is connected with the members."""
+        negated = [
+            cue for cue in self._links.cues.get("negation", ()) if min(cue) in range(start, at + 1)
+        ]
+        for phrase in self._phrases(at, end, depth + 1):
+            if negated and not phrase.is_bare:
+                continue
+            trailing = frozenset(range(start, end)) - phrase.part.span
+            for path in self._lookup.find_connections(known, phrase.known):
+                named = self._name_connection(path, trailing)
+                part = phrase.part + Part(named.span, named.scores, (f"by {path.label}",))
+                if negated:
+                    span = part.span.union(*negated)
+                    yield Part(span, part.scores, part.reasons, (Lacks(path),))
+                elif not isinstance(phrase.query, ListRows) or phrase.query.rows.only == ():
+                    yield Part(part.span, part.scores, part.reasons, (Within(path, phrase.query),))
+
+    def _by_extremes(
+        self, known: KnownClass, start: int, at: int, end: int, depth: int
+    ) -> Iterator[Part]:
+        """Yield "with the largest population", "with the most rivers"."""
+        for link in self._links.extremes:
+            if min(link.span) != at or link.is_comparative:
+                continue
+            after = max(link.span) + 1
+            for path, measured in self._measures(known, link, range(start, end)):
+                if self._belongs_to_class(link, measured):
+                    continue
+                taken = max(measured.span) + 1
+                for tail in self._modifiers(known, max(taken, after), end, depth):
+                    if tail.query is None:
+                        query = Extreme(Rows(known, tail.conditions), path, link.is_most)
+                        yield replace(measured + tail, conditions=(), query=query)
+            if self._lowers[after - 1] in ("most", "least", "fewest"):
+                yield from self._by_numbers(known, link, start, end, depth)
+
+    def _belongs_to_class(self, link: ExtremeLink, measured: Part) -> bool:
+        """Return whether a superlative is of the class that follows, as in "the largest city"."""
+        after = max(link.span) + 1
+        follows = any(min(head.span) == after for head in self._links.classes)
+        return follows and after not in measured.span
+
+    def _by_numbers(
+        self, known: KnownClass, link: ExtremeLink, start: int, end: int, depth: int
+    ) -> Iterator[Part]:
+        """Yield the condition of those to whom the most, or fewest, members of a class belong."""
+        after = max(link.span) + 1
+        heads = [head for head in self._links.classes if min(head.span) == after]
+        for head in heads:
+            for inner in self._phrases(after, end, depth + 1):
+                if not isinstance(inner.query, ListRows) or inner.known.key != head.known.key:
+                    continue
+                outside = frozenset(range(start, end)) - inner.part.span
+                for path in self._lookup.find_connections(known, inner.known):
+                    named = self._name_connection(path, outside)
+                    place: Place = "greatest" if link.is_most else "least"
+                    query = GroupRows(inner.query.rows, turn_path(path), place=place)
+                    part = inner.part + named + Part(link.span, (), (f"by {path.label}",))
+                    yield replace(part, conditions=(), query=query)
+
+    def _by_comparisons(
+        self, known: KnownClass, start: int, at: int, end: int, depth: int
+    ) -> Iterator[Part]:
+        """Yield "heavier than P2", "longer than the longest river of Ohio"."""
+        for link in self._links.extremes:
+            if min(link.span) != at or not link.is_comparative:
+                continue
+            for path, measured in self._measures(known, link, range(start, end)):
+                phrases = list(self._phrases(max(link.span) + 1, end, depth + 1))
+                alike = [phrase for phrase in phrases if phrase.known.key == known.key]
+                for phrase in alike or phrases:
+                    for other, _ in self._measures(phrase.known, link, range(start, end)):
+                        is_one = isinstance(phrase.query, ListRows) and len(phrase.rows.only) == 1
+                        if other.unit != path.unit or other.kind != path.kind:
+                            continue
+                        if is_one or isinstance(phrase.query, Extreme):
+                            bound = Extreme(phrase.rows, other, link.is_most)
+                            order = ">" if link.is_most else "<"
+                            condition = ComparesTo(path, order, bound)  # type: ignore[arg-type]
+                            part = measured + phrase.part
+                            yield replace(part, conditions=(condition,), query=None)
+
+    def _by_bounds(self, known: KnownClass, at: int, end: int, depth: int) -> Iterator[Part]:
+        for link in self._links.bounds:
+            if min(link.span) == at:
+                for bounded in self._conditions.bound_conditions(known, link):
+                    part = Part(bounded.span, bounded.scores, bounded.reasons, bounded.conditions)
+                    for tail in self._modifiers(known, max(link.span) + 1, end, depth):
+                        yield part + tail
+
+    def _by_absence(self, known: KnownClass, start: int, end: int) -> Iterator[Part]:
+        """Yield the condition that a property has no value: "without a capital"."""
+        for cue in self._links.cues.get("negation", ()):
+            for link in self._own(known, self._links.properties):
+                if (
+                    start <= min(cue)
+                    and max(cue) < min(link.span) <= max(cue) + 2
+                    and max(link.span) < end
+                ):
+                    part = self._property_part(link)
+                    yield Part(
+                        part.span | cue, part.scores, part.reasons, (Lacks(Path((link.known,))),)
+                    )
+
+    # --- measures ---
+
+    def _measures(
+        self, known: KnownClass, link: ExtremeLink, place: Sequence[int]
+    ) -> Iterator[tuple[Path, Part]]:
+        """Yield what a superlative may be of: a property that is named beside it or fits it, or one
+        of the things that such a property leads to."""
+        within = set(place) | link.span
+        near = [one for one in self._links.properties if one.span <= within]
+        named = self._own(known, near)
+        kinds = ("year", "date") if link.is_time else ("number",)
+        sure = [
+            one
+            for one in named
+            if one.known.kind in kinds and not measures_other(one.known.name, link.names)
+        ]
+        for one in sure:
+            count = self._links.cue("count") if self._numbers_extreme() else frozenset()
+            yield Path((one.known,)), self._property_part(one) + Part(link.span | count)
+        for one in named:
+            if one.known.kind == "entity":
+                for end in self._lookup.find_classes(known, Path((one.known,))):
+                    for path, part in self._fitting(end, link):
+                        yield Path((one.known, *path.properties)), self._property_part(one) + part
+        if not sure:
+            yield from self._fitting(known, link)
+
+    def _fitting(self, known: KnownClass, link: ExtremeLink) -> Iterator[tuple[Path, Part]]:
+        """Yield the properties of a class that an adjective measures: those called after it, else
+        by what it measures, the nearest first, else of the same unit."""
+        owned = [
+            own
+            for own in self._conditions.properties_of(known).values()
+            if own.kind == ("year" if link.is_time else "number")
+        ]
+        for place, name in enumerate(quantities_of(link.names)):
+            fitting = [own for own in owned if name in map(stem, own.name.lower().split())]
+            if fitting:
+                for own in fitting:
+                    extra = len(own.name.split()) - 1
+                    score = EXACT * 0.999**place * 0.8**extra
+                    yield Path((own,)), Part(link.span, (score,), (f"{own.label} fits",))
+                return
+        for own in owned:
+            is_unit = bool(link.measures) and measure_of(own.unit) in link.measures
+            if is_unit and not names_other_quantity(own.name, link.names):
+                yield Path((own,)), Part(link.span, (BY_UNIT,), (f"the unit of {own.label} fits",))
+
+    # --- words ---
+
+    def _own(self, known: KnownClass, links: Sequence[PropertyLink]) -> list[PropertyLink]:
+        """Return the links to properties of a class: where several share words, those that name
+        the most words."""
+        own = self._conditions.properties_of(known)
+        mine = [link for link in links if link.known.iri in own]
+        joined: dict[str, PropertyLink] = {}
+        for link in mine:
+            other = joined.get(link.known.iri.value, link)
+            span, score = link.span | other.span, max(link.score, other.score)
+            joined[link.known.iri.value] = PropertyLink(span, link.known, score)
+        return [
+            link
+            for link in joined.values()
+            if not any(_names_better(other, link) for other in joined.values())
+        ]
+
+    def _property_part(self, link: PropertyLink) -> Part:
+        why = f"“{self._text(link.span)}” names {link.known.label}"
+        return Part(link.span, (link.score,), (why,))
+
+    def _values_in(self, start: int, end: int) -> list[ValueLink]:
+        return [
+            link for link in self._links.values if start <= min(link.span) and max(link.span) < end
+        ]
+
+    def _text(self, span: Span) -> str:
+        return " ".join(self._links.words[at].text for at in sorted(span))
+
+
+def _names_better(one: PropertyLink, other: PropertyLink) -> bool:
+    """Return whether words name a property rather than another: more of them, or as many of a
+    shorter name."""
+    is_shorter = len(one.known.name.split()) < len(other.known.name.split())
+    return other.span < one.span or (other.span == one.span and is_shorter)
+
+
+def _ends_in_preposition(name: str) -> bool:
+    last = name.lower().split()[-1]
+    return last in word_set("computing", "prepositions")
+
+
+def turn_path(path: Path) -> Path:
+    """Return a path from its end to its start."""
+    last = len(path.properties) - 1
+    backward = tuple(last - at for at in range(last, -1, -1) if at not in path.backward)
+    return Path(tuple(reversed(path.properties)), backward)

@@ -1,0 +1,421 @@
+"""Queries in the forms of tables: of any column, in the order of the rows, of a row beside another.
+
+A question seldom names all that it means of a table. These forms assume columns that no word names,
+and leave words without account; which of them a question means is for the ranking to say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from functools import cached_property
+from itertools import combinations, product
+
+from pyoxigraph import NamedNode
+
+from tgraph.compute.algebra import (
+    Aggregate,
+    Compares,
+    ComparesTo,
+    Condition,
+    Contains,
+    Count,
+    Difference,
+    Differs,
+    Equals,
+    Extreme,
+    GroupRows,
+    ListRows,
+    Order,
+    Path,
+    Query,
+    Rows,
+    Within,
+)
+from tgraph.compute.linking import (
+    BoundLink,
+    ExtremeLink,
+    PropertyLink,
+    QuestionLinks,
+    Span,
+    ValueLink,
+    names_other_quantity,
+    unit_factor,
+)
+from tgraph.compute.parts import ASSUMED_PROPERTY, CandidateQuery, QueryPart, sum_parts
+from tgraph.index.catalogue import Catalogue, KnownClass, KnownProperty
+from tgraph.model import Object
+from tgraph.resources import word_set
+from tgraph.retrieve.text.lexical import stem
+
+MOST_BASES = 16
+"""The combinations of conditions that are tried."""
+
+MOST_SHOWN = 12
+"""The columns that may be shown."""
+
+MOST_WAYS = 3
+"""The ways in which one link may be a condition."""
+
+_READABLE = 0.7
+"""The share of a column's values that begin with, or have, a number where numbers are read."""
+
+
+class TableForms:
+    """The forms over the rows of one table."""
+
+    def __init__(self, links: QuestionLinks, catalogue: Catalogue, known: KnownClass) -> None:
+        self._links = links
+        self._known = known
+        self._columns = {
+            iri: catalogue.property_of(iri)
+            for iri in dict.fromkeys(column.property for column in known.columns)
+        }
+        self._rows = frozenset(known.rows)
+        self._lowers = [word.lower for word in links.words]
+
+    def candidates(self) -> Iterator[CandidateQuery]:
+        """Yield the candidates, those of the most conditions first."""
+        for base in self._bases():
+            for part, query in self._forms(base):
+                is_computing = not isinstance(query, ListRows)
+                yield CandidateQuery(
+                    query, part.span, part.scores, part.reasons, is_computing, is_strict=False
+                )
+
+    # --- columns ---
+
+    @cached_property
+    def _named(self) -> dict[NamedNode, PropertyLink]:
+        named: dict[NamedNode, PropertyLink] = {}
+        for link in self._links.properties:
+            if link.known.iri in self._columns:
+                other = named.get(link.known.iri, link)
+                score = max(link.score, other.score)
+                named[link.known.iri] = PropertyLink(link.span | other.span, link.known, score)
+        return named
+
+    @cached_property
+    def _class_span(self) -> Span:
+        own = (link.span for link in self._links.classes if link.known.key == self._known.key)
+        return frozenset().union(*own)
+
+    def _column_part(self, own: KnownProperty, use: str) -> QueryPart:
+        link = self._named.get(own.iri)
+        if link is None:
+            why = f"no word names {own.label}, which is assumed to be {use}"
+            return QueryPart(frozenset(), (ASSUMED_PROPERTY,), (why,))
+        text = " ".join(self._links.words[at].text for at in sorted(link.span))
+        return QueryPart(link.span, (link.score,), (f"“{text}” names {own.label}, {use}",))
+
+    @cached_property
+    def _shown(self) -> list[tuple[Path | None, QueryPart]]:
+        """The columns that may be shown, those named first; and the rows themselves."""
+        columns = sorted(self._columns.values(), key=lambda own: own.iri not in self._named)
+        ways: list[tuple[Path | None, QueryPart]] = [
+            (None, QueryPart(self._class_span, (1.0,), ("asks for the rows",)))
+        ]
+        shown = columns[:MOST_SHOWN]
+        ways += [(Path((own,)), self._column_part(own, "what is asked for")) for own in shown]
+        return ways
+
+    def _measures(self, link: ExtremeLink | None = None) -> list[tuple[Path, QueryPart]]:
+        """Return the columns that may be measured: those that the words name, else all."""
+        ways = []
+        for own in self._columns.values():
+            path = _measurable(own)
+            if path is None or (link is not None and link.is_time and not _is_time(own)):
+                continue
+            if link is not None and names_other_quantity(own.name, link.names):
+                continue
+            part = self._column_part(own, "what is measured")
+            is_adjective = link is not None and bool(link.names)
+            if is_adjective and path.reads_number and own.iri not in self._named:
+                continue
+            if link is not None and link.names & set(_stems(own.name)):
+                part = QueryPart(link.span, (1.0,), (f"the adjective is of {own.label}",))
+            ways.append((path, part))
+        sure = [way for way in ways if way[1].span]
+        return sure or ways
+
+    # --- conditions ---
+
+    def _bases(self) -> list[QueryPart]:
+        """Return the combinations of conditions, those that account for the most words first."""
+        values: dict[Span, list[tuple[ValueLink, QueryPart]]] = {}
+        for link in (*self._links.values, *self._links.parts):
+            if not link.span <= self._class_span:
+                for part in self._value_ways(link):
+                    values.setdefault(link.span, []).append((link, part))
+        spans = self._ways_by_span(values)
+        ordered = sorted(spans, key=min)
+        bases: dict[tuple[object, ...], QueryPart] = {}
+        for merged in (*self._alternatives(values), None):
+            left = [s for s in ordered if merged is None or s.isdisjoint(merged.span)]
+            options = [[*spans[span], QueryPart()] for span in left]
+            for parts in product(*options[:5]):
+                whole = sum_parts((*([merged] if merged else []), *parts))
+                if len(whole.only) > 2:
+                    continue
+                key = (whole.conditions, whole.only)
+                if key not in bases or len(bases[key].span) < len(whole.span):
+                    bases[key] = whole
+                if len(bases) > 20 * MOST_BASES:
+                    break
+        found = sorted(bases.values(), key=lambda base: -len(base.span))
+        empty = [base for base in found if not base.conditions and not base.only]
+        return [*[base for base in found if base not in empty][:MOST_BASES], *empty]
+
+    def _ways_by_span(
+        self, values: Mapping[Span, Sequence[tuple[ValueLink, QueryPart]]]
+    ) -> dict[Span, list[QueryPart]]:
+        """Return the ways in which each link may be a condition."""
+        spans = {span: [part for _, part in ways][:MOST_WAYS] for span, ways in values.items()}
+        for bound in self._links.bounds:
+            if ways_of_bound := list(self._bound_ways(bound))[:MOST_WAYS]:
+                spans.setdefault(bound.span, []).extend(ways_of_bound)
+        return spans
+
+    def _value_ways(self, link: ValueLink) -> Iterator[QueryPart]:
+        text = " ".join(self._links.words[at].text for at in sorted(link.span))
+        members = tuple(v for v in link.values if isinstance(v, NamedNode) and v in self._rows)
+        if members:
+            why = f"“{text}” is a row"
+            yield QueryPart(link.span, (link.score,), (why,), only=members)
+        ways = []
+        for iri, own in self._columns.items():
+            if iri not in (link.properties or self._having(link)):
+                continue
+            named = self._named.get(iri)
+            span = link.span
+            if named is not None and named.span.isdisjoint(link.span):
+                span |= named.span
+            is_whole = own.distinct <= len(own.values) or len(link.values) == 1
+            condition = self._condition(Path((own,)), link, is_whole)
+            if isinstance(condition, Differs):
+                span |= self._links.cue("negation")
+            why = f"“{text}” is a value of {own.label}"
+            part = QueryPart(span, (link.score,), (why,), (condition,))
+            ways.append((named is None, -own.statements, part))
+        yield from (part for _, _, part in sorted(ways, key=lambda way: way[:2]))
+
+    def _having(self, link: ValueLink) -> set[NamedNode]:
+        """Return the columns that have one of a link's values, as far as the catalogue shows."""
+        values = set(link.values)
+        return {
+            iri
+            for iri, own in self._columns.items()
+            if any(shown.value in values for shown in own.values)
+        }
+
+    def _condition(self, path: Path, link: ValueLink, is_whole: bool) -> Condition:
+        """Return the condition that a value is met, or denied after a negation; where more values
+        may have the words than the catalogue shows, that the words are in it."""
+        negations = self._links.cues.get("negation", ())
+        if any(max(cue) < min(link.span) for cue in negations):
+            return Differs(path, link.values, link.label)
+        return Equals(path, link.values, link.label) if is_whole else Contains(path, link.label)
+
+    def _alternatives(
+        self, values: dict[Span, list[tuple[ValueLink, QueryPart]]]
+    ) -> Iterator[QueryPart]:
+        """Yield two values of one column, or two rows, as one condition: "Norden or Berg"."""
+        for one, other in combinations(sorted(values, key=min), 2):
+            between = self._lowers[max(one) + 1 : min(other)]
+            joining = word_set("computing", "joining")
+            if not joining & set(between) and between:
+                continue
+            span = (
+                one
+                | other
+                | {at for at in range(max(one) + 1, min(other)) if self._lowers[at] in joining}
+            )
+            for first, second in product(values[one], values[other]):
+                if first[1].only and second[1].only and first[1].only != second[1].only:
+                    only = tuple(dict.fromkeys(first[1].only + second[1].only))
+                    yield QueryPart(span, (1.0,), ("two rows are named",), only=only)
+                elif merged := _merge_equals(first[1].conditions, second[1].conditions):
+                    yield QueryPart(span, (1.0,), ("two values are named",), (merged,))
+
+    def _bound_ways(self, link: BoundLink) -> Iterator[QueryPart]:
+        text = " ".join(self._links.words[at].text for at in sorted(link.span))
+        ways = []
+        for own in self._columns.values():
+            path = _measurable(own)
+            if path is None or (link.is_year and own.kind == "number"):
+                continue
+            if not link.is_year and own.kind in ("year", "date"):
+                continue
+            factor = unit_factor(link.unit, own.unit) if link.unit and own.unit else Decimal(1)
+            if factor is None or names_other_quantity(own.name, link.names):
+                continue
+            named = self._named.get(own.iri)
+            if named is None and not (link.is_year and _is_time(own)) and link.order == "=":
+                continue
+            conditions: list[Condition] = [Compares(path, link.order, link.number * factor)]
+            if link.upper is not None:
+                conditions.append(Compares(path, "<=", link.upper * factor))
+            span = link.span | (named.span if named else frozenset())
+            score = named.score if named else ASSUMED_PROPERTY
+            why = f"“{text}” bounds {own.label}"
+            ways.append((named is None, QueryPart(span, (score,), (why,), tuple(conditions))))
+        yield from (part for _, part in sorted(ways, key=lambda way: way[0]))
+
+    # --- forms ---
+
+    def _forms(self, base: QueryPart) -> Iterator[tuple[QueryPart, Query]]:
+        rows = Rows(self._known, base.conditions, base.only)
+        has_conditions = bool(base.conditions or base.only)
+        yield from self._ordered(base, rows)
+        yield from self._beside(base, rows)
+        yield from self._totals(base, rows)
+        yield from self._common(base, rows)
+        yield from self._apart(base, rows)
+        yield from self._counts(base, rows)
+        yield from self._relative(base, rows)
+        if has_conditions:
+            for shown, part in self._shown:
+                yield base + part, ListRows(rows, shown)
+
+    def _counts(self, base: QueryPart, rows: Rows) -> Iterator[tuple[QueryPart, Query]]:
+        cue = self._links.cue("count") | self._cue_words("totals")
+        if not cue and not (base.conditions or base.only):
+            return
+        named = QueryPart(cue | self._class_span, (1.0,), ("asks how many",))
+        yield base + named, Count(rows)
+        for iri, link in self._named.items():
+            if link.span.isdisjoint(base.span):
+                own = self._columns[iri]
+                part = named + self._column_part(own, "what is counted")
+                yield base + part, Count(rows)
+                yield base + part, Count(rows, Path((own,)))
+
+    def _ordered(self, base: QueryPart, rows: Rows) -> Iterator[tuple[QueryPart, Query]]:
+        links = [*self._links.extremes, *self._listed_links()]
+        seen = set()
+        for link in links:
+            cue = QueryPart(link.span, (1.0,), ("asks for a first or last",))
+            measures: list[tuple[Path | None, QueryPart]] = list(self._measures(link)[:5])
+            if link.is_time or not (link.measures or link.names):
+                measures.append((None, QueryPart(frozenset(), (ASSUMED_PROPERTY,), ("as listed",))))
+            for measure, measured in measures:
+                for shown, part in self._shown:
+                    key = (measure, link.is_most, link.places, shown)
+                    if key in seen:
+                        continue
+                    seen.add(key)
+                    query = Extreme(rows, measure, link.is_most, link.places, shown)
+                    yield base + cue + measured + part, query
+                if measure is not None and measure not in (path for path, _ in self._shown):
+                    query = Extreme(rows, measure, link.is_most, link.places, measure)
+                    yield base + cue + measured, query
+
+    def _listed_links(self) -> Iterator[ExtremeLink]:
+        for name, is_most in (("listed_first", False), ("listed_last", True)):
+            for at, lower in enumerate(self._lowers):
+                if lower in word_set("computing", name):
+                    yield ExtremeLink(frozenset((at,)), is_most, is_time=True)
+
+    def _beside(self, base: QueryPart, rows: Rows) -> Iterator[tuple[QueryPart, Query]]:
+        if not (rows.conditions or rows.only):
+            return
+        for name, step in (("following", 1), ("preceding", -1)):
+            words = self._cue_words(name)
+            if not words:
+                continue
+            cue = QueryPart(words, (1.0,), ("asks for the row beside another",))
+            for shown, part in self._shown:
+                yield base + cue + part, ListRows(replace(rows, step=step), shown)
+
+    def _totals(self, base: QueryPart, rows: Rows) -> Iterator[tuple[QueryPart, Query]]:
+        for total in ("sum", "average"):
+            cue = self._links.cue(total)
+            if not cue and not (total == "sum" and self._links.cue("count")):
+                continue
+            for path, part in self._measures():
+                if path.kind == "number" and (part.span or cue):
+                    query = Aggregate(rows, total, path)
+                    yield base + QueryPart(cue | self._links.cue("count")) + part, query
+
+    def _common(self, base: QueryPart, rows: Rows) -> Iterator[tuple[QueryPart, Query]]:
+        cue = self._cue_words("common")
+        if not cue:
+            return
+        for own in self._columns.values():
+            if own.distinct < own.statements:
+                part = self._column_part(own, "what is counted")
+                yield base + QueryPart(cue) + part, GroupRows(rows, Path((own,)), place="greatest")
+
+    def _relative(self, base: QueryPart, rows: Rows) -> Iterator[tuple[QueryPart, Query]]:
+        """Yield what compares all rows with one: those with a larger area than a row, and those
+        with the same."""
+        if not (rows.conditions or rows.only):
+            return
+        ways: list[tuple[Rows, QueryPart]] = []
+        comparatives = [link for link in self._links.extremes if link.is_comparative]
+        than = self._cue_words("than")
+        for link in comparatives if than else ():
+            order: Order = ">" if link.is_most else "<"
+            for path, part in self._measures(link)[:3]:
+                condition = ComparesTo(path, order, Extreme(rows, path, link.is_most))
+                words = QueryPart(link.span | than, (1.0,), ("asks for more, or less, than a row",))
+                ways.append((Rows(self._known, (condition,)), base + words + part))
+        same = self._cue_words("same")
+        for iri in self._named if same else ():
+            path = Path((self._columns[iri],))
+            alike = Within(path, GroupRows(rows, path))
+            words = QueryPart(same, (1.0,), ("asks for the same",))
+            part = self._column_part(self._columns[iri], "what is the same")
+            ways.append((Rows(self._known, (alike,)), base + words + part))
+        for others, part in ways:
+            yield part, ListRows(others)
+            yield part + QueryPart(self._links.cue("count")), Count(others)
+            for shown, named in self._shown[1:]:
+                yield part + named, ListRows(others, shown)
+
+    def _apart(self, base: QueryPart, rows: Rows) -> Iterator[tuple[QueryPart, Query]]:
+        cue = self._links.cue("difference") or self._cue_words("more")
+        two = len(rows.only) == 2 or any(
+            isinstance(c, Equals) and len(c.values) == 2 for c in rows.conditions
+        )
+        if cue and two:
+            for path, part in self._measures():
+                if path.kind in ("number", "year"):
+                    words = QueryPart(cue | self._links.cue("count"))
+                    yield base + words + part, Difference(rows, path)
+
+    def _cue_words(self, name: str) -> Span:
+        words = word_set("computing", name)
+        return frozenset(at for at, lower in enumerate(self._lowers) if lower in words)
+
+
+def _stems(name: str) -> list[str]:
+    return [stem(word) for word in name.lower().replace("_", " ").split()]
+
+
+def _is_time(own: KnownProperty) -> bool:
+    named = not word_set("computing", "time_heads").isdisjoint(own.name.lower().split())
+    return own.kind in ("year", "date") or named
+
+
+def _measurable(own: KnownProperty) -> Path | None:
+    """Return the path by which a column is measured: where most of its texts have a number, by
+    that; None for a column that isn't measured."""
+    if own.kind in ("number", "year", "date"):
+        return Path((own,))
+    if own.kind not in ("text", "entity") or not own.values:
+        return None
+    with_number = sum(any(map(str.isdigit, value.label)) for value in own.values)
+    return Path((own,), reads_number=True) if with_number >= _READABLE * len(own.values) else None
+
+
+def _merge_equals(one: Sequence[Condition], other: Sequence[Condition]) -> Equals | None:
+    if len(one) != 1 or len(other) != 1:
+        return None
+    first, second = one[0], other[0]
+    if not isinstance(first, Equals) or not isinstance(second, Equals):
+        return None
+    if first.path != second.path or set(first.values) & set(second.values):
+        return None
+    values: tuple[Object, ...] = first.values + second.values
+    return Equals(first.path, values, f"{first.label} or {second.label}")
