@@ -126,15 +126,15 @@ def _reopening(computed: Computed) -> Iterator[Witness]:
     """Yield the statements of excluded rows without which the row would change the result: each
     that alone excludes the row, and that nothing else of it rests on."""
     excluding: defaultdict[NamedNode, list[Solution]] = defaultdict(list)
-    others: defaultdict[NamedNode, list[Solution]] = defaultdict(list)
+    reopening: defaultdict[NamedNode, list[Solution]] = defaultdict(list)
     for solution in computed.excluded:
         excluding[solution.row].append(solution)
     for solution in computed.reopening:
-        others[solution.row].append(solution)
+        reopening[solution.row].append(solution)
     for row, solutions in excluding.items():
         alone = set(solutions[0].excluding).intersection(*(s.excluding for s in solutions))
         for statement in sorted(alone, key=str):
-            remaining = [s for s in others[row] if statement not in s.statements]
+            remaining = [s for s in reopening[row] if statement not in s.statements]
             if remaining and _changes_result(computed, remaining):
                 yield Witness(statement, "rests", row)
 

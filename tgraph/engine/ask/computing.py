@@ -117,10 +117,10 @@ class Computing:
         with record.step("QueryMaking", maker.agent) as step:
             plan = maker.plan(question, context, record.call)
             computation = compute_plan(plan, context, evaluation_bounds(self.settings))
-            made = record.computed_query(step, computation, question.revises)
-        with record.step("QueryEvaluating", GRAMMAR, [made]):
+            query_iri = record.computed_query(step, computation, question.revises)
+        with record.step("QueryEvaluating", GRAMMAR, [query_iri]):
             retrieval = retrieve_witnesses(computation, context, self.settings.most_witnesses)
-            stage = record.retrieval(retrieval, [made])
+            stage = record.retrieval(retrieval, [query_iri])
         yield stage
         with record.step("WitnessSelecting", GRAMMAR, [stage]) as step:
             selection = select_witnesses(computation, retrieval, context)
@@ -152,16 +152,18 @@ def retrieve_witnesses(computation: Computation, context: Context, most: int) ->
     of a class or a name of which no edge is a witness."""
     witnesses = computation.witnesses
     edges = {witness.edge: witness for witness in witnesses if witness.is_edge}
-    told = {witness.row for witness in edges.values()}
-    bare = {w.row.value: w for w in witnesses if not w.is_edge and w.row not in told}
-    kept = dict(list(edges.items())[:most])
-    bearers = known_entities(context, list(bare)[: most - len(kept)])
+    edge_rows = {witness.row for witness in edges.values()}
+    bare = {w.row.value: w for w in witnesses if not w.is_edge and w.row not in edge_rows}
+    edge_witnesses = dict(list(edges.items())[:most])
+    bearers = known_entities(context, list(bare)[: most - len(edge_witnesses)])
     labels = labels_of(context.graph, [witness.row for witness in witnesses])
-    places = context.evidence.of_edges(list(kept), context.limits.evidence_limit)
-    labelled = with_labels(context.graph, [witness.statement for witness in kept.values()])
+    places = context.evidence.of_edges(list(edge_witnesses), context.limits.evidence_limit)
+    labelled = with_labels(
+        context.graph, [witness.statement for witness in edge_witnesses.values()]
+    )
     candidates = [
         edge_candidate(edge, _SCORES[w.role], _explain_role(w, labels), places.get(edge.iri, ()))
-        for edge, w in zip(labelled, kept.values(), strict=True)
+        for edge, w in zip(labelled, edge_witnesses.values(), strict=True)
     ]
     candidates += [
         entity_candidate(
@@ -257,8 +259,8 @@ def build_result(
     witnesses = tuple(map(_build_witness, selected))
     columns = name_columns(computed.query) if computed else {}
     bindings = computed.bindings[:MOST_RECORDED] if computed else ()
-    named = [term for binding in bindings for term in binding.values()]
-    labels = labels_of(context.graph, [t for t in named if isinstance(t, NamedNode)])
+    terms = [term for binding in bindings for term in binding.values()]
+    labels = labels_of(context.graph, [term for term in terms if isinstance(term, NamedNode)])
     return ComputedResult(
         sparql=computed.sparql if computed else "",
         written=plan.text,

@@ -105,8 +105,8 @@ def _is_distinctive(stem: str) -> bool:
 
 
 def _describe_unknown(asked: frozenset[str]) -> str:
-    known = frozenset().union(*map(_stems, list_audits()))
-    unknown = sorted(asked - known)
+    all_stems = frozenset().union(*map(_stems, list_audits()))
+    unknown = sorted(asked - all_stems)
     return f" No audit tells of: {', '.join(unknown)}." if unknown else ""
 
 

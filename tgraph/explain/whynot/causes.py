@@ -353,11 +353,9 @@ def _check_computed(
     edges = [v.edge_iri(*statement) for statement in absence.statements]
     evidence = context.evidence.of_edges(edges, SHOWN)
     places = (
-        DocumentPlace(
-            each.document, each.title, each.path, each.page, each.start, each.end, each.quote
-        )
+        DocumentPlace(e.document, e.title, e.path, e.page, e.start, e.end, e.quote)
         for edge in edges
-        for each in evidence.get(edge, ())
+        for e in evidence.get(edge, ())
     )
     items = tuple(item for item in case.reached.selected if item.item in edges)
     distinct = tuple(dict.fromkeys(places))[:SHOWN]
