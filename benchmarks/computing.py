@@ -31,7 +31,6 @@ from tgraph.compute.computation import plan_query
 from tgraph.compute.evaluation import read_result
 from tgraph.compute.features import form_of
 from tgraph.compute.printing import print_query
-from tgraph.compute.ranking import LEAST_LIKELIHOOD
 from tgraph.errors import QueryError
 from tgraph.retrieve.base import Context
 
@@ -41,12 +40,13 @@ SHARES = (0.1, 0.25, 0.5, 0.75, 1.0)
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What became of a question: the likelihood of the best query, its form, whether its values are
-    right, and the CPU seconds of the plan."""
+    right, the CPU seconds of the plan, and whether the query is likely enough to be answered by."""
 
     likelihood: float
     form: str
     is_right: bool
     seconds: float
+    is_answered: bool = False
 
 
 def ask_question(question: TableQuestion, context: Context) -> Outcome:
@@ -62,7 +62,9 @@ def ask_question(question: TableQuestion, context: Context) -> Outcome:
         values = values_of(query, read_result(context.store, print_query(query)), context)
     except QueryError:
         values = []
-    return Outcome(best.likelihood, form_of(query), is_right(question, values), seconds)
+    is_answered = plan.chosen is not None
+    form = form_of(query)
+    return Outcome(best.likelihood, form, is_right(question, values), seconds, is_answered)
 
 
 def ask_tables(questions: Sequence[TableQuestion], folder: Path, cache: Path) -> Iterator[Outcome]:
@@ -81,10 +83,10 @@ def print_figures(outcomes: Sequence[Outcome]) -> None:
     total = len(outcomes)
     right = sum(outcome.is_right for outcome in outcomes)
     print(f"{total} questions; the best reading is right of {right / total:.1%}")
-    answered = [o for o in outcomes if o.likelihood >= LEAST_LIKELIHOOD]
+    answered = [outcome for outcome in outcomes if outcome.is_answered]
     sure = sum(outcome.is_right for outcome in answered)
     print(
-        f"answered from likelihood {LEAST_LIKELIHOOD:g}: {len(answered) / total:.1%};"
+        f"answered: {len(answered) / total:.1%};"
         f" right of all asked {sure / total:.1%}, of those {sure / max(1, len(answered)):.1%}"
     )
     ordered = sorted(outcomes, key=lambda outcome: -outcome.likelihood)

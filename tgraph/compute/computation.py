@@ -25,6 +25,7 @@ from tgraph.compute.parts import CandidateQuery
 from tgraph.compute.phrases import make_phrase_candidates
 from tgraph.compute.printing import print_paths, print_query, write_query
 from tgraph.compute.ranking import (
+    LEAST_INCOMPLETE,
     LEAST_LIKELIHOOD,
     RankedQuery,
     keep_likeliest,
@@ -78,7 +79,10 @@ class QueryPlan:
     def chosen(self) -> RankedQuery | None:
         """The likeliest query, where it is likely enough to be what the question means."""
         best = self.ranked[0] if self.ranked else None
-        return best if best is not None and best.likelihood >= self.least else None
+        if best is None:
+            return None
+        least = max(self.least, LEAST_INCOMPLETE) if best.unaccounted else self.least
+        return best if best.likelihood >= least else None
 
     @property
     def unchosen(self) -> tuple[RankedQuery, ...]:

@@ -21,6 +21,9 @@ from tgraph.resources import load_tables
 LEAST_LIKELIHOOD = 0.5
 """The likelihood below which a question has no answer by a query."""
 
+LEAST_INCOMPLETE = 0.95
+"""The same for a reading that leaves a word without account, which may be a near miss."""
+
 UNACCOUNTED = 0.25
 """The factor of a strict reading's likelihood for each word that it doesn't account for."""
 

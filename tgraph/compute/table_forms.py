@@ -240,7 +240,8 @@ class TableForms:
     def _bound_ways(self, link: BoundLink) -> Iterator[QueryPart]:
         text = " ".join(self._links.words[at].text for at in sorted(link.span))
         ways = []
-        for own in self._columns.values():
+        columns = () if link.days else self._columns.values()  # only a strict reading compares days
+        for own in columns:
             path = _measurable(own)
             if path is None or (link.is_year and own.kind == "number"):
                 continue
@@ -294,6 +295,8 @@ class TableForms:
         links = [*self._links.extremes, *self._listed_links()]
         seen = set()
         for link in links:
+            if link.is_comparative and not _names_two(rows):
+                continue
             cue = QueryPart(link.span, (1.0,), ("asks for a first or last",))
             measures: list[tuple[Path | None, QueryPart]] = list(self._measures(link)[:5])
             if link.is_time or not (link.measures or link.names):
@@ -375,10 +378,7 @@ class TableForms:
 
     def _apart(self, base: QueryPart, rows: Rows) -> Iterator[tuple[QueryPart, Query]]:
         cue = self._links.cue("difference") or self._cue_words("more")
-        two = len(rows.only) == 2 or any(
-            isinstance(c, Equals) and len(c.values) == 2 for c in rows.conditions
-        )
-        if cue and two:
+        if cue and _names_two(rows):
             for path, part in self._measures():
                 if path.kind in ("number", "year"):
                     words = QueryPart(cue | self._links.cue("count"))
@@ -387,6 +387,14 @@ class TableForms:
     def _cue_words(self, name: str) -> Span:
         words = word_set("computing", name)
         return frozenset(at for at, lower in enumerate(self._lowers) if lower in words)
+
+
+def _names_two(rows: Rows) -> bool:
+    """Return whether two rows, or two values of a column, are named."""
+    return len(rows.only) == 2 or any(
+        isinstance(condition, Equals) and len(condition.values) == 2
+        for condition in rows.conditions
+    )
 
 
 def _stems(name: str) -> list[str]:
