@@ -20,7 +20,7 @@ from tgraph.compute.evaluation import (
 from tgraph.compute.grammar import MOST_CANDIDATES, make_candidates, make_table_candidates
 from tgraph.compute.group_forms import GroupForms
 from tgraph.compute.linking import QuestionLinks, link_question
-from tgraph.compute.lookup import KnowledgeLookup, without_twins
+from tgraph.compute.lookup import KnowledgeLookup, choose_computable
 from tgraph.compute.parts import CandidateQuery
 from tgraph.compute.phrases import make_phrase_candidates
 from tgraph.compute.printing import print_paths, print_query, write_query
@@ -152,12 +152,14 @@ def link_catalogue(question: str, context: Context) -> QuestionLinks:
         }
         return [(iri, literal) for iri in sorted(found, key=str)]
 
-    return link_question(question, without_twins(catalogue_of(context)), find_names, find_literals)
+    return link_question(
+        question, choose_computable(catalogue_of(context)), find_names, find_literals
+    )
 
 
 def plan_query(question: str, context: Context, least: float = LEAST_LIKELIHOOD) -> QueryPlan:
     """Return the queries that a question may mean; ``least`` is how likely the one it means is."""
-    catalogue = without_twins(catalogue_of(context))
+    catalogue = choose_computable(catalogue_of(context))
 
     def find_paths(
         known: KnownClass | None, values: Sequence[Object]

@@ -4,7 +4,6 @@ Each candidate says which words it accounts for and what it assumes; ranking dec
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date
@@ -151,14 +150,9 @@ class _Grammar:
 
     def _properties(self, known: KnownClass) -> dict[NamedNode, KnownProperty]:
         """Return the properties that may be computed with: of a table its columns, of others what
-        tables or imported graphs state. One that has values in several units is no single one."""
-        properties = [self._catalogue.property_of(iri) for iri, _ in known.properties]
-        units: defaultdict[str, set[str]] = defaultdict(set)
-        for own in properties:
-            units[own.name].add(own.unit)
-        return {
-            own.iri: own for own in properties if own.is_structured and len(units[own.name]) == 1
-        }
+        tables or imported graphs state."""
+        properties = (self._catalogue.property_of(iri) for iri, _ in known.properties)
+        return {stated.iri: stated for stated in properties if stated.is_structured}
 
     def _links_to(self, known: KnownClass) -> list[PropertyLink]:
         """Return a link for each property of a class that the question names, with all words that

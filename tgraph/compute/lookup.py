@@ -3,6 +3,7 @@ connect them, and the classes that values are of."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -20,15 +21,34 @@ T = TypeVar("T")
 Target = KnownClass | tuple[Object, ...]
 
 
-def without_twins(catalogue: Catalogue) -> Catalogue:
-    """Return the catalogue with one class of those with the same name, members and properties: an
-    import states a class beside the one that the graph gives."""
+def choose_computable(catalogue: Catalogue) -> Catalogue:
+    """Return the part of a catalogue that is computed with: no property of a class that has values
+    in several units there, and one class of those with the same name, members and properties, as
+    an import states a class beside the one that the graph gives."""
     kept: dict[object, KnownClass] = {}
     for known in sorted(catalogue.classes, key=lambda one: one.key):
         twin = (known.kind, known.label.casefold(), known.members, frozenset(known.properties))
         kept.setdefault(twin if known.kind == "type" else known.key, known)
     names = {known.key for known in kept.values()}
-    return replace(catalogue, classes=tuple(one for one in catalogue.classes if one.key in names))
+    classes = (known for known in catalogue.classes if known.key in names)
+    return replace(
+        catalogue, classes=tuple(_with_single_units(known, catalogue) for known in classes)
+    )
+
+
+def _with_single_units(known: KnownClass, catalogue: Catalogue) -> KnownClass:
+    units: defaultdict[str, set[str]] = defaultdict(set)
+    properties = [catalogue.property_of(iri) for iri, _ in known.properties]
+    for stated in properties:
+        units[stated.name].add(stated.unit)
+    mixed = {stated.iri for stated in properties if len(units[stated.name]) > 1}
+    if not mixed:
+        return known
+    return replace(
+        known,
+        properties=tuple(pair for pair in known.properties if pair[0] not in mixed),
+        columns=tuple(column for column in known.columns if column.property not in mixed),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -194,6 +194,7 @@ class ComputedOut(Output):
     enough."""
 
     sparql: str
+    written: str = Field(description="the query as a person writes it, to be changed and asked")
     algebra: str = Field(description="the query as an expression of the algebra")
     likelihood: float = Field(description="how likely the question means the query, 0 to 1")
     reasons: str = Field(description="what each word was taken for")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from itertools import pairwise
 
 from pyoxigraph import Literal
@@ -33,6 +34,7 @@ _FIELD_STRENGTH = 7.0
 _LONGEST_NAME = 8
 _LONGEST_TITLE = 12
 _TABLE_NUMBER = re.compile(r"(?:table|tab\.)\s+[\w.]*\d[\w.]*[.:]?\s+(?=\S)", re.IGNORECASE)
+_HEAD_WORD = re.compile(r"[^\W_]+")
 _PLACES = word_set("english", "places")
 _PREPOSITIONS = word_set("ontology", "prepositions") | word_set("ontology", "places")
 _PARTICLES = word_set("english", "particles")
@@ -109,7 +111,10 @@ def _find_subject(
     if not row.label:
         return None
     heading = section.name if section else ""
-    row_class = row.subject or class_of_title(title_of_table(block)) or class_of_title(heading)
+    columns = [block.text[slice(*key)] for key, _ in block.pairs]
+    titles = (title_of_table(block), heading)
+    classes = filter(None, (class_of_title(title, columns) for title in titles))
+    row_class = row.subject or next(classes, "")
     spans = [block.pairs[at][1] for at in row.label]
     name = " ".join(block.text[slice(*span)].strip() for span in spans)
     kinds = {row.cells[at].kind for at in row.label} if row.cells else set()
@@ -133,11 +138,18 @@ def _kind_of_class(row_class: str) -> str:
     return (kind_of_noun(row_class.split()[-1]) or row_class) if row_class else ""
 
 
-def class_of_title(title: str) -> str:
+def class_of_title(title: str, columns: Iterable[str] = ()) -> str:
     """Return the class of a table's rows as the plural at the end of its title, or before a
-    preposition, names it: "pump" for "Our pumps" and "Pumps of Norden"; empty where none does."""
+    preposition, names it: "pump" for "Our pumps" and "Pumps of Norden"; empty where none does.
+
+    What a column is called is no class: "Weights of pumps" with the column weight are pumps."""
     words = title.lower().split()
-    ends = (at for at, word in enumerate(words) if at and word in _PREPOSITIONS)
+    heads = {word for column in columns for word in _HEAD_WORD.findall(column.lower())}
+    ends = (
+        at
+        for at, word in enumerate(words)
+        if at and word in _PREPOSITIONS and words[at - 1].rstrip("s") not in heads
+    )
     word = words[next(ends, len(words)) - 1] if words else ""
     if not word.isalpha() or not word.endswith("s") or word.endswith(("ss", "us", "is")):
         return ""
