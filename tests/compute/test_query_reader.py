@@ -21,7 +21,7 @@ from tests.support.random_graphs import (
     TYPED,
     WEIGHT,
     graphs,
-    queries,
+    written_queries,
 )
 from tgraph import vocabulary as v
 from tgraph.compute.algebra import (
@@ -79,7 +79,7 @@ def evaluated(statements: Iterable[Triple], query: Query) -> tuple[object, ...]:
     return computed.bindings, computed.solutions, computed.conflicts, computed.excluded
 
 
-@given(graphs, queries)
+@given(graphs, written_queries)
 @settings(max_examples=examples(25), suppress_health_check=[HealthCheck.too_slow])
 def test_a_query_is_read_as_what_was_written(statements, query):
     assert without_labels(read_query(write_query(query, KNOWN), KNOWN)) == without_labels(query)

@@ -72,7 +72,7 @@ _to_like = Path((MAKER, MAKER), (1,))
 _rows_named = st.lists(st.sampled_from(ROWS), min_size=1, max_size=2, unique_by=str).map(tuple)
 _makers = st.lists(st.sampled_from(MAKERS), min_size=1, max_size=2, unique_by=str).map(tuple)
 _places = st.sampled_from(PLACES).map(lambda place: (place,))
-_conditions = st.one_of(
+_plain_conditions = st.one_of(
     st.builds(Equals, st.just(_to_maker), _makers, st.just("maker")),
     st.builds(Differs, st.just(_to_maker), _makers, st.just("maker")),
     st.builds(Equals, st.just(_to_place), _places, st.just("place")),
@@ -84,6 +84,9 @@ _conditions = st.one_of(
         st.integers(0, 2).map(Decimal),
     ),
     st.builds(Contains, st.just(_to_maker), st.sampled_from(("maker 1", "MAKER", "2"))),
+)
+_conditions = st.one_of(
+    _plain_conditions,
     st.builds(Equals, st.just(_to_like), _rows_named, st.just("row")),
     st.builds(Lacks, st.sampled_from((_to_maker, _to_place, _to_weight))),
     st.builds(OneOf, _rows_named),
@@ -139,6 +142,19 @@ _rows = _with_conditions(
     )
 )
 
+
+def _simple_forms(rows: st.SearchStrategy[Rows]) -> st.SearchStrategy[Query]:
+    return st.one_of(
+        st.builds(ListRows, rows, st.sampled_from((None, _to_maker, _to_place))),
+        st.builds(Count, rows, st.sampled_from((None, _to_maker))),
+        st.builds(Aggregate, rows, st.sampled_from(("sum", "average")), st.just(_to_weight)),
+        st.builds(Extreme, rows, st.just(_to_weight), st.booleans(), st.integers(1, 2)),
+        st.builds(GroupRows, rows, st.just(_to_maker)),
+        st.builds(GroupRows, rows, st.just(_to_maker), st.just("sum"), st.just(_to_weight)),
+        st.builds(Exists, rows),
+    )
+
+
 queries: st.SearchStrategy[Query] = st.one_of(
     _groups(_rows),
     st.builds(Extreme, _rows, _weighed, st.booleans(), st.integers(1, 2), _shown),
@@ -153,12 +169,9 @@ queries: st.SearchStrategy[Query] = st.one_of(
         st.booleans(),
     ),
     st.builds(Share, _rows),
-    st.builds(ListRows, _rows, st.sampled_from((None, _to_maker, _to_place))),
-    st.builds(Count, _rows, st.sampled_from((None, _to_maker))),
-    st.builds(Aggregate, _rows, st.sampled_from(("sum", "average")), st.just(_to_weight)),
-    st.builds(Extreme, _rows, st.just(_to_weight), st.booleans(), st.integers(1, 2)),
-    st.builds(GroupRows, _rows, st.just(_to_maker)),
-    st.builds(GroupRows, _rows, st.just(_to_maker), st.just("sum"), st.just(_to_weight)),
-    st.builds(Exists, _rows),
+    _simple_forms(_rows),
 )
 """Queries over such a graph, in all forms that have any number of rows."""
+
+written_queries = _simple_forms(_with_conditions(_plain_conditions))
+"""The queries among them that a person can write."""
