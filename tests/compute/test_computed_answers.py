@@ -420,3 +420,23 @@ def test_what_contradicts_itself_is_shown_and_not_added_up(tmp_path: Path):
         text = ask(graph, "What is the total weight of the pumps of Norden?")
     assert "is 20 kg: 11 + 9." in text
     assert "Pump P2 has 2 values of weight, 42 kg and 43 kg, and is left out." in text
+
+
+COSTS = "name,cost_million_eur,visitors (thousands)\nNordbro,3.5,40\nSørbro,7.2,5\nLangbro,88,900\n"
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Which bridges cost more than 5 million euros?", "more than 5 million EUR: Langbro"),
+        ("How many bridges cost less than 4000000 euros?", "less than 4 million EUR: Nordbro."),
+        ("Which bridges have more than 30,000 visitors?", "more than 30 thousand: Langbro"),
+        ("Which bridges have less than 30 visitors?", "less than 30 thousand: Sørbro"),
+        ("What is the total cost of the bridges?", "is 98.7 million EUR"),
+    ],
+)
+def test_bounds_are_converted_to_the_scale_of_a_column(tmp_path: Path, question: str, answer: str):
+    corpus = Corpus(tmp_path)
+    corpus.index({"bridges.csv": COSTS})
+    with corpus.open() as graph:
+        assert answer in ask(graph, question)

@@ -41,11 +41,11 @@ from tgraph.compute.linking import (
     QuestionLinks,
     Span,
     ValueLink,
+    bound_factor,
     measure_of,
     measures_other,
     names_other_quantity,
     stem,
-    unit_factor,
 )
 from tgraph.compute.parts import (
     ASSUMED_CLASS,
@@ -252,13 +252,8 @@ class _Grammar:
             is_time = own.kind in ("year", "date")
             if not _is_comparable(own, link):
                 continue
-            factor = Decimal(1)
-            if link.unit:
-                converted = unit_factor(link.unit, own.unit) if own.unit else None
-                if converted is None:
-                    continue
-                factor = converted
-            if self._names_other(own, link):
+            factor = bound_factor(link, own.unit)
+            if factor is None or self._names_other(own, link):
                 continue
             span, score, why = self._measure(own, link.span, link.measures, link.names)
             if score is None:

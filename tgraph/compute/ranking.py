@@ -157,7 +157,8 @@ def _with_result(
 
 def _ranked(candidate: CandidateQuery, likelihood: float, links: QuestionLinks) -> RankedQuery:
     missing = sorted(links.content - candidate.span)
-    return RankedQuery(candidate, round(likelihood, 6), tuple(links.words[at].text for at in missing))
+    words = tuple(links.words[at].text for at in missing)
+    return RankedQuery(candidate, round(likelihood, 6), words)
 
 
 # --- what was learnt --------------------------------------------------------------------------

@@ -39,8 +39,8 @@ from tgraph.compute.linking import (
     QuestionLinks,
     Span,
     ValueLink,
+    bound_factor,
     names_other_quantity,
-    unit_factor,
 )
 from tgraph.compute.parts import ASSUMED_PROPERTY, CandidateQuery, QueryPart, sum_parts
 from tgraph.index.catalogue import Catalogue, KnownClass, KnownProperty
@@ -247,7 +247,7 @@ class TableForms:
                 continue
             if not link.is_year and own.kind in ("year", "date"):
                 continue
-            factor = unit_factor(link.unit, own.unit) if link.unit and own.unit else Decimal(1)
+            factor = bound_factor(link, own.unit) if own.unit else Decimal(1)
             if factor is None or names_other_quantity(own.name, link.names):
                 continue
             named = self._named.get(own.iri)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import date, time
 from decimal import Decimal
 from functools import cache
@@ -98,6 +98,9 @@ def commonest_mark(numbers: Iterable[WrittenNumber]) -> str:
     return min(marks, key=lambda mark: (-marks[mark], mark != "."), default="")
 
 
+_LONGEST_SHORT_FORM = 4
+
+
 # --- units ------------------------------------------------------------------------------------
 
 
@@ -152,19 +155,52 @@ def split_unit(head: str) -> tuple[str, str]:
     "Price in EUR" and ``weight_kg``; the unit is empty where the head writes none."""
     head = head.strip()
     if match := _UNIT_IN_BRACKETS.match(head):
-        unit = read_unit(match[2])
+        unit = read_unit(match[2]) or _scale_alone(match[2])
         return (match[1].rstrip(), unit) if unit else (head, "")
     for gap in (",", " / "):
         name, _, unit_text = head.rpartition(gap)
         if name.strip() and (unit := read_unit(unit_text)):
             return name.rstrip(), unit
     words = re.split(r"[\s_]+", head)
-    if len(words) < 2 or not (unit := read_unit(words[-1])):
+    length, unit = _unit_at_end(words)
+    if not unit:
         return head, ""
-    name = head[: -len(words[-1])].rstrip(" _\t")
-    if words[-2].lower() in word_set("tables", "unit_leads") and len(words) > 2:
-        return name[: -len(words[-2])].rstrip(" _\t"), unit
-    return (name, unit) if "_" in head or is_currency(unit) or unit == "%" else (head, "")
+    name = _without_last(head, words[-length:])
+    before = words[-length - 1].lower()
+    if before in word_set("tables", "unit_leads") and len(words) > length + 1:
+        return _without_last(name, [before]), unit
+    is_sure = "_" in head or is_currency(unit) or unit == "%" or split_scale(unit)[0]
+    return (name, unit) if is_sure else (head, "")
+
+
+def _unit_at_end(words: Sequence[str]) -> tuple[int, str]:
+    """Return how many words at the end of a head write its unit, which may have a scale or be a
+    scale alone, and the unit; empty where none do."""
+    scales = _scales()
+    for length in (2, 1):
+        tail = words[-length:]
+        is_scaled = any(word.lower() in scales for word in tail)
+        unit = read_unit(" ".join(tail)) if length == 1 or is_scaled else ""
+        if unit and len(words) > length:
+            return length, unit
+    return 1, _scale_alone(words[-1]) if len(words) > 1 else ""
+
+
+def _scale_alone(word: str) -> str:
+    """Return the scale that a word writes out; empty for short forms, which may mean else."""
+    return _scales().get(word.lower(), "") if len(word) > _LONGEST_SHORT_FORM else ""
+
+
+def _without_last(head: str, words: Sequence[str]) -> str:
+    for word in reversed(words):
+        head = head[: -len(word)].rstrip(" _\t")
+    return head
+
+
+def split_scale(unit: str) -> tuple[str, str]:
+    """Return the scale of a unit on record and the unit without it: ``million`` and ``EUR``."""
+    scale, _, rest = unit.partition(" ")
+    return (scale, rest) if scale in load_tables("tables")["scales"] else ("", unit)
 
 
 # --- dates ------------------------------------------------------------------------------------
