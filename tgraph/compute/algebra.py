@@ -51,6 +51,12 @@ class Path:
         return len(self.properties) - 1 in self.backward
 
     @property
+    def is_single(self) -> bool:
+        """Whether the path leads to one number or year from each thing, as the catalogue counts."""
+        is_step = len(self.properties) == 1 and not self.backward and not self.reads_number
+        return is_step and self.last.is_single
+
+    @property
     def kind(self) -> ValueKind:
         if self.reads_number:
             return "number"

@@ -7,14 +7,17 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 
 from pyoxigraph import Literal, NamedNode, QueryBoolean, Variable
 
 from tgraph.compute.algebra import (
+    Aggregate,
     CompareGroups,
     Compares,
     ComparesTo,
     Condition,
+    Count,
     Equals,
     Extreme,
     GroupRows,
@@ -34,7 +37,10 @@ from tgraph.compute.printing import (
     Node,
     Pattern,
     exclusions_of,
+    is_single,
     pattern_of,
+    print_measures,
+    print_order,
     print_query,
     print_row_count,
     print_solutions,
@@ -42,7 +48,7 @@ from tgraph.compute.printing import (
     restrict_rows,
     whole_of,
 )
-from tgraph.compute.results import Solution, bound_value, compared_value, result_values
+from tgraph.compute.results import Solution, bound_value, compared_value, order_of, result_values
 from tgraph.errors import QueryError
 from tgraph.model import Object
 from tgraph.store.base import Solutions, Store, Term
@@ -62,6 +68,9 @@ BOUNDS = EvaluationBounds()
 
 MOST_COMPARED = 100
 """Rows that the greatest or least of more than are read is compared with."""
+
+MOST_LISTED = 500
+"""Rows of many more members that a query lists. Oxigraph goes through all members for 1,000."""
 
 MOST_RECORDED = 1_000
 """Rows of a result that the record has."""
@@ -108,19 +117,10 @@ def evaluate_query(store: Store, query: Query, bounds: EvaluationBounds = BOUNDS
 def _evaluate(store: Store, asked: Query, bounds: EvaluationBounds, deadline: float) -> Computed:
     sparql = print_query(asked)
     query, inner = _resolve_conditions(store, asked, bounds, deadline)
-    pattern = pattern_of(query)
-    bindings = tuple(_read_bindings(store, sparql, bounds, deadline))
-    solutions = list(_read_solutions(store, pattern, query, bounds, deadline))
-    is_cut = len(solutions) > bounds.rows or len(bindings) > bounds.rows
-    solutions = solutions[: bounds.rows]
-    if is_cut and isinstance(query, Extreme):  # the first of all, not the first that were read
-        first = restrict_rows(pattern, _first_rows(query, bindings[: bounds.rows]))
-        solutions = list(_read_solutions(store, first, query, bounds, deadline))[: bounds.rows]
-    elif is_cut and _needs_all_rows(query):
-        raise QueryError(
-            f"The query compares more than {bounds.rows:,} rows.",
-            "Raise sparql_search.most_rows, or ask with `tgraph sparql`.",
-        )
+    reading = _read_places(store, query, bounds, deadline) or _read_rows(
+        store, query, sparql, bounds, deadline
+    )
+    solutions, is_cut = reading.solutions, reading.is_cut
     conflicts = _find_conflicts(query, solutions)
     excluded = [
         replace(solution, excluding=solution.statements[: exclusion.length])
@@ -134,14 +134,13 @@ def _evaluate(store: Store, asked: Query, bounds: EvaluationBounds, deadline: fl
     )
     conflicting = {(solution.row, solution.group) for solution in conflicts}
     kept = tuple(s for s in solutions if (s.row, s.group) not in conflicting)
-    row_count = len({solution.row for solution in kept})
-    if is_cut:
-        [counted] = _read_bindings(store, print_row_count(query), bounds, deadline)
-        row_count = int(counted["count"].value)
+    row_count = reading.row_count
+    if row_count is None:
+        row_count = len({solution.row for solution in kept})
     return Computed(
         asked,
         sparql,
-        bindings[: bounds.rows],
+        tuple(reading.bindings[: bounds.rows]),
         kept,
         tuple(conflicts),
         tuple(excluded[: bounds.rows]),
@@ -154,6 +153,127 @@ def _evaluate(store: Store, asked: Query, bounds: EvaluationBounds, deadline: fl
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What was read of a result; ``row_count`` is that of all rows, where not all were read."""
+
+    bindings: Sequence[Bindings]
+    solutions: list[Solution]
+    is_cut: bool = False
+    row_count: int | None = None
+
+
+def _read_rows(
+    store: Store, query: Query, sparql: str, bounds: EvaluationBounds, deadline: float
+) -> _Reading:
+    """Return the result of a query and its solutions; of more than are read the first."""
+    pattern = pattern_of(query)
+    terms = _read_terms(store, pattern, bounds, deadline)
+    is_cut = len(terms) > bounds.rows
+    if is_cut and _needs_no_rows(query):
+        solutions = list(_build_solutions(terms[: min(bounds.rows, MOST_RECORDED)], pattern, query))
+        return _count_rows(store, query, sparql, solutions, bounds, deadline)
+    solutions = list(_build_solutions(terms, pattern, query))
+    if is_cut:
+        bindings = list(_read_bindings(store, sparql, bounds, deadline))
+    else:
+        bindings = _read_few(store, query, sparql, solutions, bounds, deadline)
+    is_cut = is_cut or len(bindings) > bounds.rows
+    if not is_cut:
+        return _Reading(bindings, solutions)
+    if _needs_all_rows(query):
+        raise QueryError(
+            f"The query compares more than {bounds.rows:,} rows.",
+            "Raise sparql_search.most_rows, or ask with `tgraph sparql`.",
+        )
+    if isinstance(query, Extreme):  # the first of all, not the first that were read
+        first = restrict_rows(pattern, _first_rows(query, bindings[: bounds.rows]))
+        solutions = list(_read_solutions(store, first, query, bounds, deadline))
+    [counted] = _read_bindings(store, print_row_count(query), bounds, deadline)
+    return _Reading(bindings, solutions[: bounds.rows], True, _read_count(counted))
+
+
+def _needs_no_rows(query: Query) -> bool:
+    """Return whether the query alone gives the answer, and no row of it contradicts itself."""
+    is_total = isinstance(query, Aggregate) and is_single(query)
+    return is_total or (isinstance(query, Count) and query.distinct is None)
+
+
+def _count_rows(
+    store: Store,
+    query: Query,
+    sparql: str,
+    solutions: list[Solution],
+    bounds: EvaluationBounds,
+    deadline: float,
+) -> _Reading:
+    text = print_measures(query) if isinstance(query, Aggregate) else sparql
+    [counted] = _read_bindings(store, text, bounds, deadline)
+    name = "total" if isinstance(query, Aggregate) else "count"
+    return _Reading([{name: counted[name]}], solutions, True, _read_count(counted))
+
+
+def _read_few(
+    store: Store,
+    query: Query,
+    sparql: str,
+    solutions: Sequence[Solution],
+    bounds: EvaluationBounds,
+    deadline: float,
+) -> list[Bindings]:
+    """Return the result of a query whose solutions were all read: of a few among many members
+    without going through all of them once more."""
+    rows, known = tuple(dict.fromkeys(s.row for s in solutions)), query.rows.known_class
+    if isinstance(query, Count) and query.distinct is None:
+        return [{"count": Literal(len(rows))}]
+    is_few = known is not None and 0 < len(rows) <= MOST_LISTED <= known.members // 10
+    if is_few and not query.rows.step and not isinstance(query, Share):
+        sparql = print_query(replace(query, rows=replace(query.rows, only=rows)))
+    return list(_read_bindings(store, sparql, bounds, deadline))
+
+
+def _read_places(
+    store: Store, query: Query, bounds: EvaluationBounds, deadline: float
+) -> _Reading | None:
+    """Return the first places of an extreme of more rows than are read, without putting all rows
+    in order; None where that is not known to be the same."""
+    known = query.rows.known_class
+    if not isinstance(query, Extreme) or query.shown or not is_single(query):
+        return None
+    assert known is not None
+    assert query.path is not None
+    if known.members <= bounds.rows:
+        return None
+    ordered = list(_read_bindings(store, print_order(query, bounds.rows + 1), bounds, deadline))
+    if len(ordered) <= bounds.rows:
+        return None
+    values = [compared_value(row[MEASURED.value]) for row in ordered]
+    places = list(dict.fromkeys(values))[: query.places]
+    recorded = values[min(MOST_RECORDED, bounds.rows) - 1]
+    end = max(_end(values, recorded), _end(values, places[-1]))
+    if end == len(ordered):  # equals of the last may not have been read
+        return None
+    first = sorted(ordered[:end], key=lambda row: row[ROW.value].value)
+    first.sort(key=lambda row: order_of(row[MEASURED.value]), reverse=query.is_most)
+    bindings = [{"row": row[ROW.value], "value": row[MEASURED.value]} for row in first]
+    compared = restrict_rows(pattern_of(query), _first_rows(query, bindings))
+    solutions = list(_read_solutions(store, compared, query, bounds, deadline))
+    return _Reading(bindings, solutions, True, _count_measured(store, query, bounds, deadline))
+
+
+def _count_measured(store: Store, query: Extreme, bounds: EvaluationBounds, deadline: float) -> int:
+    """Return the number of rows with a value, as the catalogue counts them where all are asked."""
+    known, path = query.rows.known_class, query.path
+    if known is not None and path is not None and not query.rows.conditions:
+        return dict(known.properties)[path.last.iri]
+    [counted] = _read_bindings(store, print_measures(query), bounds, deadline)
+    return _read_count(counted)
+
+
+def _read_count(binding: Bindings) -> int:
+    return int(binding["count"].value)
+
+
 def _needs_all_rows(query: Query) -> bool:
     """Return whether the answer is worked out from the rows, and not by the query."""
     has_place = isinstance(query, GroupRows) and query.place is not None
@@ -161,12 +281,17 @@ def _needs_all_rows(query: Query) -> bool:
 
 
 def _first_rows(query: Extreme, bindings: Sequence[Bindings]) -> list[NamedNode]:
-    """Return the rows that have the places of an extreme, and those that these are compared with
-    first; of equal ones all."""
+    """Return the rows that have the places of an extreme, of equal ones all, and those that these
+    are compared with first."""
     values = [compared_value(binding[VALUE.value]) for binding in bindings]
     places = list(dict.fromkeys(values))[: query.places]
-    last = max(MOST_COMPARED, len(values) - values[::-1].index(places[-1])) if places else 0
+    last = max(MOST_COMPARED, _end(values, places[-1])) if places else 0
     return [_node(binding[ROW.value]) for binding in bindings[:last]]
+
+
+def _end(values: Sequence[Decimal | str], value: Decimal | str) -> int:
+    """Return the position after the last value that is equal."""
+    return len(values) - values[::-1].index(value)
 
 
 def _resolve_conditions(
@@ -251,33 +376,40 @@ def _read_bindings(
 def _read_solutions(
     store: Store, pattern: Pattern, query: Query, bounds: EvaluationBounds, deadline: float
 ) -> Iterator[Solution]:
+    return _build_solutions(_read_terms(store, pattern, bounds, deadline), pattern, query)
+
+
+def _read_terms(
+    store: Store, pattern: Pattern, bounds: EvaluationBounds, deadline: float
+) -> list[Mapping[str, Term | None]]:
     results = store.query(print_solutions(pattern, bounds.rows + 1))
     assert isinstance(results, Solutions)
-    is_measured = isinstance(query, Extreme) or totalled_path(query) is not None
-    value = MEASURED if is_measured else VALUE
-    solutions = []
+    names = [variable.value for variable in results.variables]
+    rows: list[Mapping[str, Term | None]] = []
     for row in results:
         _check_time(deadline)
-        terms = {
-            variable.value: term for variable, term in zip(results.variables, row, strict=True)
-        }
-        statements = tuple(
-            (
-                _bound(part.subject, terms),
-                part.predicate,
-                _bound(part.object, terms),
-            )
-            for part in pattern.triples
+        rows.append(dict(zip(names, row, strict=True)))
+    return rows
+
+
+def _build_solutions(
+    rows: Sequence[Mapping[str, Term | None]], pattern: Pattern, query: Query
+) -> Iterator[Solution]:
+    is_measured = isinstance(query, Extreme) or totalled_path(query) is not None
+    value = MEASURED if is_measured else VALUE
+    solutions = [
+        Solution(
+            _node(terms[ROW.value]),
+            tuple(
+                (_bound(part.subject, terms), part.predicate, _bound(part.object, terms))  # type: ignore[misc]
+                for part in pattern.triples
+            ),
+            _object(terms.get(value.value)),
+            _object(terms.get(GROUP.value)),
+            _object(terms.get(SHOWN.value)),
         )
-        solutions.append(
-            Solution(
-                _node(terms[ROW.value]),
-                statements,  # type: ignore[arg-type]
-                _object(terms.get(value.value)),
-                _object(terms.get(GROUP.value)),
-                _object(terms.get(SHOWN.value)),
-            )
-        )
+        for terms in rows
+    ]
     yield from sorted(
         solutions, key=lambda s: (str(s.row), str(s.group), str(s.value), str(s.statements))
     )

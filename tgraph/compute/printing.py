@@ -264,6 +264,44 @@ def print_row_count(query: Query) -> str:
     return f"SELECT (COUNT(DISTINCT {ROW}) AS ?count) WHERE {{\n{rows}\n}}"
 
 
+def print_order(query: Extreme, limit: int) -> str:
+    """Return the query for the first rows of an extreme, in the order of their values alone, where
+    each row has one."""
+    order = f"DESC({MEASURED})" if query.is_most else str(MEASURED)
+    body = f"{{\n{pattern_of(query)}\n}}"
+    return f"SELECT {ROW} {MEASURED} WHERE {body}\nORDER BY {order}\nLIMIT {limit}"
+
+
+def print_measures(query: Query) -> str:
+    """Return the query for the total of an aggregate, and the number of rows, where each row has
+    one value."""
+    total = (
+        f" ({_TOTALS[query.total]}({MEASURED}) AS ?total)" if isinstance(query, Aggregate) else ""
+    )
+    return f"SELECT (COUNT(*) AS ?count){total} WHERE {{\n{pattern_of(query)}\n}}"
+
+
+def is_single(query: Query) -> bool:
+    """Return whether the catalogue says that each row of a query is one solution, with one value:
+    then nothing contradicts itself, and no row is found twice."""
+    rows = query.rows
+    known, path = rows.known_class, totalled_path(query)
+    is_type = known is not None and (known.kind == "type" or known.is_whole_type)
+    if not is_type or rows.only or rows.step or path is None or not path.is_single:
+        return False
+    return all(map(_is_single_condition, rows.conditions))
+
+
+def _is_single_condition(condition: Condition) -> bool:
+    match condition:
+        case Compares(path=path):
+            return path.is_single
+        case Equals(path=path, values=values):
+            return len(path.properties) == len(values) == 1
+        case _:
+            return isinstance(condition, Lacks)
+
+
 def _single(pattern: Pattern, *kept: Variable) -> str:
     """Return a subquery for the rows with a single value: what contradicts itself isn't computed
     with."""

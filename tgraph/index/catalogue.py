@@ -41,6 +41,9 @@ _NUMBERS = frozenset(
     v.xsd(name).value
     for name in ("integer", "decimal", "double", "float", "int", "long", "short", "byte")
 ) | {v.xsd(f"{sign}Integer").value for sign in ("nonNegative", "positive", "negative")}
+_EXACT = frozenset(v.xsd(name).value for name in ("integer", "decimal", "gYear"))
+"""Datatypes whose values have one order and add up without rounding."""
+
 _KINDS: Mapping[str, ValueKind] = {
     "entity": "entity",
     v.xsd("gYear").value: "year",
@@ -69,7 +72,9 @@ class KnownProperty:
     ``kinds`` counts its statements by the kind of the value, the most frequent first; ``values``
     are the most frequent of its ``distinct`` values. ``is_structured`` says that a column of a
     table, or an imported graph, states it: what only sentences state has no end of properties.
-    ``synonyms`` are its other labels, as an ontology or an imported graph gives them."""
+    ``synonyms`` are its other labels, as an ontology or an imported graph gives them.
+    ``is_single`` says that each subject has one value and that all are exact numbers, or years, of
+    one datatype, so that no value contradicts another or is left out of a total."""
 
     iri: NamedNode
     label: str
@@ -81,6 +86,7 @@ class KnownProperty:
     values: tuple[KnownValue, ...] = ()
     is_structured: bool = True
     synonyms: tuple[str, ...] = ()
+    is_single: bool = False
 
     @property
     def kind(self) -> ValueKind:
@@ -215,10 +221,12 @@ def _count_properties(
         lambda: defaultdict(int)
     )
     subjects: defaultdict[NamedNode, int] = defaultdict(int)
+    has_exact_values: defaultdict[NamedNode, list[bool]] = defaultdict(list)
     for row in iterate_rows(store, "catalogue/properties", asked):
-        kind = _KINDS.get(text_of(row["kind"]), "other")
-        kinds[_node(row["property"])][kind] += _number(row["statements"])
-        subjects[_node(row["property"])] += _number(row["subjects"])
+        iri, kind = _node(row["property"]), _KINDS.get(text_of(row["kind"]), "other")
+        kinds[iri][kind] += _number(row["statements"])
+        subjects[iri] += _number(row["subjects"])
+        has_exact_values[iri].append(_has_exact_values(row))
     values, distinct = _frequent_values(store, asked)
     labels = _labels(
         store,
@@ -250,9 +258,16 @@ def _count_properties(
                 shown,
                 _is_structured(iri, columns),
                 synonyms.get(iri.value, ()),
+                has_exact_values[iri] == [True],
             )
         )
     return counted
+
+
+def _has_exact_values(row: Mapping[str, Term | None]) -> bool:
+    """Return whether each subject of a datatype's values has one that is computed with."""
+    counts = {_number(row[name]) for name in ("statements", "subjects", "measures")}
+    return text_of(row["kind"]) in _EXACT and len(counts) == 1
 
 
 def _frequent_values(
