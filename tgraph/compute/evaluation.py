@@ -133,8 +133,8 @@ def _evaluate(store: Store, asked: Query, bounds: EvaluationBounds, deadline: fl
         else ()
     )
     conflicting = {(solution.row, solution.group) for solution in conflicts}
-    kept = tuple(s for s in solutions if (s.row, s.group) not in conflicting)
-    row_count = len({solution.row for solution in kept})
+    consistent = tuple(s for s in solutions if (s.row, s.group) not in conflicting)
+    row_count = len({solution.row for solution in consistent})
     if is_cut:
         [counted] = _read_bindings(store, print_row_count(query), bounds, deadline)
         row_count = int(counted["count"].value)
@@ -142,7 +142,7 @@ def _evaluate(store: Store, asked: Query, bounds: EvaluationBounds, deadline: fl
         asked,
         sparql,
         bindings[: bounds.rows],
-        kept,
+        consistent,
         tuple(conflicts),
         tuple(excluded[: bounds.rows]),
         tuple(_read_reopening(store, query, excluded, bounds, deadline)),
