@@ -23,7 +23,7 @@ LEAST_LIKELIHOOD = 0.5
 """The likelihood below which a question has no answer by a query."""
 
 LEAST_LEARNT = 0.7
-"""The same for a reading that only learnt weights judge: they are surer than right on new tables."""
+"""The same for a reading that only learnt weights judge."""
 
 LEAST_INCOMPLETE = 0.95
 """The same for a reading that leaves a word without account, which may be a near miss."""
