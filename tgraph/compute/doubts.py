@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from pyoxigraph import NamedNode
+from pyoxigraph import Literal, NamedNode
 
 from tgraph.compute.algebra import (
     Aggregate,
@@ -26,12 +26,14 @@ from tgraph.compute.algebra import (
     totalled_path,
 )
 from tgraph.compute.linking import BY_SYNONYM, QuestionLinks, stem
+from tgraph.index.catalogue import KnownClass
 from tgraph.ingest.table_values import read_date
 from tgraph.model import Object
 from tgraph.resources import word_set
 from tgraph.vocabulary import entity_iri
 
 _TIMES = ("year", "date")
+_BEFORE_HEADS = ("is", "was", "are", "were", "the")
 
 
 def find_doubt(query: Query, links: QuestionLinks) -> str:
@@ -42,8 +44,12 @@ def find_doubt(query: Query, links: QuestionLinks) -> str:
 
 def doubt_result(query: Query, terms: Sequence[Object], links: QuestionLinks) -> str:
     """Return why a result is hardly an answer, empty where nothing speaks against it."""
-    if isinstance(query, Aggregate | CompareTwo) and not terms:
+    is_zero = isinstance(query, Aggregate) and all(not float(_text(term)) for term in terms)
+    if is_zero or (isinstance(query, CompareTwo) and not terms):
         return "nothing has a value to compute with"
+    is_of_year = isinstance(query, Extreme) and query.path and query.path.kind == "year"
+    if is_of_year and len(terms) > getattr(query, "places", 1):
+        return "several are of the same year"
     given = {value for c in query.rows.conditions for value in getattr(c, "values", ())}
     if isinstance(query, ListRows) and terms and given.union(query.rows.only).issuperset(terms):
         return "its result is what the question names"
@@ -61,18 +67,25 @@ def _doubt_rows(query: Query, links: QuestionLinks) -> Iterator[str]:
     if len(set(rows.only)) < len(rows.only):
         yield "it compares a thing with itself"
     known = rows.known_class
-    if known and known.kind == "name" and known.key not in _lowers(links):
+    is_named = any(link.known.key == known.key for link in links.classes) if known else True
+    if known and known.kind == "name" and not is_named:
         yield f"the question doesn't name “{known.label}”"
     superlatives = {links.words[min(e.span)].lower for e in links.extremes if len(e.span) == 1}
     if any(getattr(condition, "label", "") in superlatives for condition in rows.conditions):
         yield "a word for a place in an order is read as a value"
-    if any(isinstance(one, Lacks) and one.path.kind == "number" for one in rows.conditions):
-        yield "the number may be zero where it isn't missing"
-    if known is None or known.kind != "table":
-        return
+    if known and known.kind == "table":
+        yield from _doubt_table(query, known)
+
+
+def _doubt_table(query: Query, known: KnownClass) -> Iterator[str]:
+    """Doubt totals, cells of several values, and cells that say that there is none."""
     if not isinstance(query, ListRows) and any(map(_is_total, known.rows)):
         yield "the table has a row of totals"
-    for condition in rows.conditions:
+    for condition in query.rows.conditions:
+        if isinstance(condition, Lacks):
+            values = {value.label.casefold() for value in condition.path.last.values}
+            if not values.isdisjoint(("0", "none", "no", "nil")):
+                yield "what has none may have a value that says so"
         if isinstance(condition, Equals):
             words = _stems(condition.label)
             others = (v for v in condition.path.last.values if v.value not in condition.values)
@@ -85,12 +98,22 @@ def _is_total(row: NamedNode) -> bool:
     return name.split("-")[0] in word_set("computing", "total_rows")
 
 
+def _text(term: Object) -> str:
+    return term.value if isinstance(term, Literal) else ""
+
+
 def _stems(text: str) -> set[str]:
     return set(map(stem, re.findall(r"\w+", text.casefold())))
 
 
 def _doubt_bounds(query: Query, links: QuestionLinks) -> Iterator[str]:
-    """Doubt a year that bounds what is no time."""
+    """Doubt a year that bounds what is no time, and what has several units."""
+    known = query.rows.known_class
+    stated = {iri for iri, _ in known.properties} if known else set()
+    for path in paths_in(query):
+        alike = (one.known for one in links.properties if one.known.name == path.last.name)
+        if path.unit and any(one.unit != path.unit and one.iri in stated for one in alike):
+            yield f"{path.last.name} is in several units"
     lowers = _lowers(links)
     in_time = word_set("computing", "in_time")
     years = {
@@ -102,7 +125,13 @@ def _doubt_bounds(query: Query, links: QuestionLinks) -> Iterator[str]:
         if isinstance(condition, Compares):
             if condition.bound in years and not _is_time(condition.path):
                 yield f"{condition.path.last.label} is no time"
+            if isinstance(query, Count) and len(_kinds(condition.path)) > 1:
+                yield f"the values of {condition.path.last.label} are of several kinds"
             yield from _doubt_numbers(condition.path)
+
+
+def _kinds(path: Path) -> set[str]:
+    return {"time" if kind in _TIMES else kind for kind, _ in path.last.kinds}
 
 
 def _is_time(path: Path) -> bool:
@@ -134,7 +163,7 @@ def _doubt_count(query: Query, links: QuestionLinks) -> Iterator[str]:
     lowers = _lowers(links)
     if query.distinct and word_set("computing", "different").isdisjoint(lowers):
         known = query.rows.known_class
-        if known and known.kind != "type":
+        if known and known.kind != "type" and not known.type_label:
             yield f"rows may be meant, or different values of {query.distinct.last.label}"
     counts = [span for kind, spans in links.cues.items() if kind == "count" for span in spans]
     for link in links.properties:
@@ -150,14 +179,15 @@ def _doubt_shown(query: Query, links: QuestionLinks) -> Iterator[str]:
     target = query.by if isinstance(query, GroupRows) else getattr(query, "shown", None)
     lowers = _lowers(links)
     if lowers[:1] == ["when"]:
-        if target is None and not any(map(_is_time, paths_in(query))):
+        if target is None or not _is_time(target):
             yield "the question asks for a time"
         return
     at = next((n for n, word in enumerate(lowers) if word in ("what", "which")), None)
     if at is None:
         return
     at += 1
-    while at < len(lowers) and lowers[at] in ("is", "was", "are", "were", "the"):
+    ordering: frozenset[int] = frozenset().union(*(link.span for link in links.extremes))
+    while at < len(lowers) and (at in ordering or lowers[at] in _BEFORE_HEADS):
         at += 1
     if any(at in link.span for link in links.classes):
         return

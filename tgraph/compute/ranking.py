@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
-from tgraph.compute.algebra import CompareGroups, Exists, GroupRows, Query, Share
+from tgraph.compute.algebra import CompareGroups, Compares, Exists, GroupRows, Query, Share
 from tgraph.compute.doubts import doubt_result, find_doubt
 from tgraph.compute.features import Features, features_of, question_cues, result_features
 from tgraph.compute.linking import QuestionLinks
@@ -83,11 +83,9 @@ def rank_candidates(
     if strict and weighed and is_rivalled(strict[0], weighed[0], find_terms):
         first = strict[0]
         strict[0] = replace(first, likelihood=first.likelihood * DOUBTED, doubt=UNLIKE)
-    elif strict and is_of_table(strict[0].candidate):
-        first = strict[0]
-        if not weighed or first.likelihood > weighed[0].likelihood:
-            weighed = [one for one in weighed if one.candidate.query != first.candidate.query]
-            weighed.insert(0, first)
+    elif strict and strict[0].likelihood >= LEAST_LIKELIHOOD:
+        query = strict[0].candidate.query
+        return [strict[0], *(one for one in weighed if one.candidate.query != query), *strict[1:]]
     of_other_rows = [one for one in strict if not is_of_table(one.candidate)]
     return sorted((*weighed, *of_other_rows), key=lambda one: -one.likelihood)
 
@@ -104,7 +102,9 @@ def is_rivalled(strict: RankedQuery, learnt: RankedQuery, find_terms: FindTerms)
     query, other = strict.candidate.query, learnt.candidate.query
     if learnt.likelihood < LEAST_RIVAL or isinstance(query, Exists | Share | CompareGroups):
         return False
-    if isinstance(query, GroupRows) and query.place is None:
+    is_each_group = isinstance(query, GroupRows) and query.place is None
+    is_bounded = any(isinstance(one, Compares) for one in query.rows.conditions)
+    if is_each_group or (is_bounded and other.rows.step):
         return False
     return set(find_terms(query)) != set(find_terms(other))
 
