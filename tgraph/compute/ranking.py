@@ -83,11 +83,16 @@ def rank_candidates(
     if strict and weighed and is_rivalled(strict[0], weighed[0], find_terms):
         first = strict[0]
         strict[0] = replace(first, likelihood=first.likelihood * DOUBTED, doubt=UNLIKE)
-    elif strict and strict[0].likelihood >= LEAST_LIKELIHOOD:
-        query = strict[0].candidate.query
-        return [strict[0], *(one for one in weighed if one.candidate.query != query), *strict[1:]]
+    is_chosen = bool(strict) and strict[0].likelihood >= LEAST_LIKELIHOOD
+    first = strict[:1] if is_chosen else []
     of_other_rows = [one for one in strict if not is_of_table(one.candidate)]
-    return sorted((*weighed, *of_other_rows), key=lambda one: -one.likelihood)
+    rest = [one for one in (*weighed, *of_other_rows) if not first or not has_query(one, first[0])]
+    return [*first, *sorted(rest, key=lambda one: -one.likelihood)]
+
+
+def has_query(one: RankedQuery, other: RankedQuery) -> bool:
+    """Return whether two readings are of one query."""
+    return one.candidate.query == other.candidate.query
 
 
 def is_of_table(candidate: CandidateQuery) -> bool:
