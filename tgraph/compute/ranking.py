@@ -84,10 +84,12 @@ def rank_candidates(
         first = strict[0]
         strict[0] = replace(first, likelihood=first.likelihood * DOUBTED, doubt=UNLIKE)
     is_chosen = bool(strict) and strict[0].likelihood >= LEAST_LIKELIHOOD
-    first = strict[:1] if is_chosen else []
+    leading = strict[:1] if is_chosen else []
     of_other_rows = [one for one in strict if not is_of_table(one.candidate)]
-    rest = [one for one in (*weighed, *of_other_rows) if not first or not has_query(one, first[0])]
-    return [*first, *sorted(rest, key=lambda one: -one.likelihood)]
+    rest = [
+        one for one in (*weighed, *of_other_rows) if not leading or not has_query(one, leading[0])
+    ]
+    return [*leading, *sorted(rest, key=lambda one: -one.likelihood)]
 
 
 def has_query(one: RankedQuery, other: RankedQuery) -> bool:
