@@ -103,7 +103,7 @@ class QueryPlan:
         return tuple(
             UnchosenQuery(
                 print_query(ranked.candidate.query),
-                ranked.likelihood,
+                round(ranked.likelihood, 4),
                 "; ".join(ranked.candidate.reasons),
                 self._explain_rejection(ranked),
             )
