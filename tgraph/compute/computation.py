@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import islice
 
 from pyoxigraph import Literal, NamedNode
@@ -26,8 +27,10 @@ from tgraph.compute.phrases import make_phrase_candidates
 from tgraph.compute.printing import print_paths, print_query, write_query
 from tgraph.compute.ranking import (
     LEAST_INCOMPLETE,
+    LEAST_LEARNT,
     LEAST_LIKELIHOOD,
     RankedQuery,
+    doubt_readings,
     keep_likeliest,
     rank_candidates,
     rank_strictly,
@@ -81,8 +84,13 @@ class QueryPlan:
         best = self.ranked[0] if self.ranked else None
         if best is None:
             return None
-        least = max(self.least, LEAST_INCOMPLETE) if best.unaccounted else self.least
-        return best if best.likelihood >= least else None
+        return best if best.likelihood >= self.least_of(best) else None
+
+    def least_of(self, ranked: RankedQuery) -> float:
+        """Return how likely a query has to be that is answered by."""
+        if ranked.unaccounted:
+            return max(self.least, LEAST_INCOMPLETE)
+        return self.least if ranked.candidate.is_strict else max(self.least, LEAST_LEARNT)
 
     @property
     def unchosen(self) -> tuple[RankedQuery, ...]:
@@ -109,8 +117,10 @@ class QueryPlan:
         """Return why a query was not chosen."""
         if ranked.unaccounted:
             return f"it has no account of: {', '.join(ranked.unaccounted)}"
-        if ranked.likelihood < self.least:
-            return f"its likelihood is below {self.least:g}"
+        if ranked.doubt:
+            return f"it is unlikely: {ranked.doubt}"
+        if ranked.likelihood < self.least_of(ranked):
+            return f"its likelihood is below {self.least_of(ranked):g}"
         return "another query is at least as likely"
 
 
@@ -145,12 +155,12 @@ def link_catalogue(question: str, context: Context) -> QuestionLinks:
     def find_literals(text: str) -> list[tuple[NamedNode, Object]]:
         literal = Literal(text)
         quads = context.store.match(None, None, literal, v.KNOWLEDGE_GRAPH)
-        found = {
+        properties = {
             quad.predicate
             for quad, _ in zip(quads, range(MOST_LITERALS), strict=False)
             if v.is_statement(quad.predicate)
         }
-        return [(iri, literal) for iri in sorted(found, key=str)]
+        return [(iri, literal) for iri in sorted(properties, key=str)]
 
     return link_question(
         question, choose_computable(catalogue_of(context)), find_names, find_literals
@@ -171,6 +181,7 @@ def plan_query(question: str, context: Context, least: float = LEAST_LIKELIHOOD)
                 return paths
         return ()
 
+    @cache
     def find_terms(query: Query) -> Sequence[Object]:
         try:
             return result_terms(query, read_result(context.store, print_query(query), PLANNING))
@@ -180,8 +191,8 @@ def plan_query(question: str, context: Context, least: float = LEAST_LIKELIHOOD)
     structured = {known.iri for known in catalogue.properties if known.is_structured}
     links = link_catalogue(question, context)
     index = context.read_once("value parts", lambda: _index_values(catalogue, context))
-    whole = frozenset().union(*(link.span for link in links.values))
-    links = replace(links, parts=tuple(index.link_parts(links.words, whole)))
+    value_words = frozenset().union(*(link.span for link in links.values))
+    links = replace(links, parts=tuple(index.link_parts(links.words, value_words)))
     lookup = KnowledgeLookup(context.store, catalogue)
     groups = GroupForms(links, catalogue, find_paths)
     exact = (
@@ -190,7 +201,9 @@ def plan_query(question: str, context: Context, least: float = LEAST_LIKELIHOOD)
         *islice(groups.candidates(), MOST_CANDIDATES),
     )
     ranked = rank_strictly(keep_likeliest(exact, links), links)
-    if not ranked or ranked[0].likelihood < least:
+    ranked = doubt_readings(ranked, links, find_terms)
+    is_certain = ranked and ranked[0].likelihood >= least
+    if not is_certain or any(known.kind == "table" for known in catalogue.classes):
         further = make_table_candidates(links, catalogue)
         ranked = rank_candidates(keep_likeliest((*exact, *further), links), links, find_terms)
     return QueryPlan(links, tuple(ranked), least)

@@ -133,15 +133,15 @@ def _evaluate(store: Store, asked: Query, bounds: EvaluationBounds, deadline: fl
         else ()
     )
     conflicting = {(solution.row, solution.group) for solution in conflicts}
-    kept = tuple(s for s in solutions if (s.row, s.group) not in conflicting)
+    consistent = tuple(s for s in solutions if (s.row, s.group) not in conflicting)
     row_count = reading.row_count
     if row_count is None:
-        row_count = len({solution.row for solution in kept})
+        row_count = len({solution.row for solution in consistent})
     return Computed(
         asked,
         sparql,
         tuple(reading.bindings[: bounds.rows]),
-        kept,
+        consistent,
         tuple(conflicts),
         tuple(excluded[: bounds.rows]),
         tuple(_read_reopening(store, query, excluded, bounds, deadline)),

@@ -47,11 +47,15 @@ def features_of(candidate: CandidateQuery, links: QuestionLinks, cues: Sequence[
 def question_cues(links: QuestionLinks) -> tuple[str, ...]:
     """Return the names of what shapes a question: words that ask, and words for forms."""
     lowers = [word.lower for word in links.words]
-    asked = next((lower for lower in lowers if lower in _HEADS), "none")
-    if asked == "how":
-        asked = f"how_{lowers[lowers.index('how') + 1]}" if lowers[-1] != "how" else "how"
-        asked = asked if asked in ("how_many", "how_much", "how_long", "how_old") else "how_other"
-    cues = [f"asks_{asked}", *(f"cue_{kind}" for kind in links.cues)]
+    question_word = next((lower for lower in lowers if lower in _HEADS), "none")
+    if question_word == "how":
+        question_word = f"how_{lowers[lowers.index('how') + 1]}" if lowers[-1] != "how" else "how"
+        question_word = (
+            question_word
+            if question_word in ("how_many", "how_much", "how_long", "how_old")
+            else "how_other"
+        )
+    cues = [f"asks_{question_word}", *(f"cue_{kind}" for kind in links.cues)]
     cues += [
         f"word_{name}"
         for name in _cue_lists()
@@ -199,8 +203,8 @@ def _naming(path: Path | None, links: QuestionLinks) -> str:
 
 
 def _link_of(path: Path, links: QuestionLinks) -> PropertyLink | None:
-    named = [link for link in links.properties if link.known.iri == path.properties[-1].iri]
-    return max(named, key=lambda link: (link.score, -min(link.span)), default=None)
+    links_to = [link for link in links.properties if link.known.iri == path.properties[-1].iri]
+    return max(links_to, key=lambda link: (link.score, -min(link.span)), default=None)
 
 
 def _path_features(
@@ -251,8 +255,8 @@ def _target_naming(target: Path | None, query: Query, links: QuestionLinks) -> s
     if target is not None:
         return _naming(target, links)
     known = query.rows.known_class
-    named = known is not None and any(link.known.key == known.key for link in links.classes)
-    return "row_named" if named else "row"
+    has_name = known is not None and any(link.known.key == known.key for link in links.classes)
+    return "row_named" if has_name else "row"
 
 
 def _condition_paths(query: Query) -> Iterator[Path | None]:
@@ -299,6 +303,6 @@ def result_features(
     yield f"results:{'zero' if is_zero else many}", 1.0
     yield f"results:{'zero' if is_zero else many}&{form_of(query)}", 1.0
     yield f"results:{many}&{cues[0]}", 1.0
-    given = {value for c in query.rows.conditions for value in getattr(c, "values", ())}
-    if terms and given.union(query.rows.only).issuperset(terms):
+    conditioned = {value for c in query.rows.conditions for value in getattr(c, "values", ())}
+    if terms and conditioned.union(query.rows.only).issuperset(terms):
         yield f"answer_given&{'joining' if 'word_joining' in cues else 'single'}", 1.0

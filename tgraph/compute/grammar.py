@@ -75,8 +75,8 @@ def make_candidates(
 ) -> list[CandidateQuery]:
     """Return the queries that a question may mean, in no order of likelihood."""
     grammar = _Grammar(links, catalogue, find_paths)
-    made = islice(grammar.candidates(), MOST_CANDIDATES)
-    return list(made)
+    candidates_made = islice(grammar.candidates(), MOST_CANDIDATES)
+    return list(candidates_made)
 
 
 def make_table_candidates(links: QuestionLinks, catalogue: Catalogue) -> list[CandidateQuery]:
@@ -88,16 +88,16 @@ def make_table_candidates(links: QuestionLinks, catalogue: Catalogue) -> list[Ca
 
 def linked_tables(links: QuestionLinks, catalogue: Catalogue) -> list[KnownClass]:
     """Return the tables of which a question names the most."""
-    named = {link.known.iri for link in links.properties if link.score > BY_SYNONYM}
+    iris = {link.known.iri for link in links.properties if link.score > BY_SYNONYM}
     values = (*links.values, *links.parts)
-    named |= {iri for link in values for iri in link.properties}
+    iris |= {iri for link in values for iri in link.properties}
     members = {value for link in values for value in link.values}
     classes = {link.known.key for link in links.classes}
 
     def matches(known: KnownClass) -> int:
         columns = {column.property for column in known.columns}
         is_member = not members.isdisjoint(known.rows)
-        return len(columns & named) + is_member + 2 * (known.key in classes)
+        return len(columns & iris) + is_member + 2 * (known.key in classes)
 
     tables = [known for known in catalogue.classes if known.kind == "table"]
     if len(tables) > 1:
@@ -124,18 +124,20 @@ class _Grammar:
     def _classes(self) -> Iterator[tuple[KnownClass, QueryPart]]:
         """Yield the classes that may be asked about: those named, else all that have what the
         question names."""
-        named = {link.known.key: link for link in self._links.classes}
-        closed_types = {link.known.type for link in named.values() if link.known.is_whole_type}
-        for link in named.values():
+        class_links = {link.known.key: link for link in self._links.classes}
+        closed_types = {
+            link.known.type for link in class_links.values() if link.known.is_whole_type
+        }
+        for link in class_links.values():
             if link.known.kind == "type" and (
                 link.known.key in closed_types or not self._asks_whole
             ):
                 continue  # its table is asked instead, or phrases are read
             why = f"“{self._text(link.span)}” is the class {describe_class(link.known)}"
             yield link.known, QueryPart(link.span, (link.score,), (why,))
-        spans: Span = frozenset().union(*(link.span for link in named.values()))
+        spans: Span = frozenset().union(*(link.span for link in class_links.values()))
         for known in self._catalogue.classes:
-            if known.key in named or known.kind == "type":
+            if known.key in class_links or known.kind == "type":
                 continue
             reason = f"no word names the class; {describe_class(known)} has what is asked"
             yield known, QueryPart(spans - spans, (ASSUMED_CLASS,), (reason,))
@@ -152,15 +154,15 @@ class _Grammar:
         """Return the properties that may be computed with: of a table its columns, of others what
         tables or imported graphs state."""
         properties = (self._catalogue.property_of(iri) for iri, _ in known.properties)
-        return {stated.iri: stated for stated in properties if stated.is_structured}
+        return {field.iri: field for field in properties if field.is_structured}
 
     def _links_to(self, known: KnownClass) -> list[PropertyLink]:
         """Return a link for each property of a class that the question names, with all words that
         name it."""
-        own = self._properties(known)
+        field = self._properties(known)
         links: dict[NamedNode, PropertyLink] = {}
         for link in self._links.properties:
-            if link.known.iri in own:
+            if link.known.iri in field:
                 other = links.get(link.known.iri, link)
                 score = max(link.score, other.score)
                 links[link.known.iri] = PropertyLink(link.span | other.span, link.known, score)
@@ -196,13 +198,13 @@ class _Grammar:
                 (why,),
                 only=tuple(m for m in members if isinstance(m, NamedNode)),
             )
-        own = self._properties(known)
+        field = self._properties(known)
         paths = self._find_paths(known, link.values)
         for path in paths:
             if link.properties and path[-1] not in link.properties:
                 continue
             steps = tuple(self._catalogue.property_of(iri) for iri in path)
-            if len(path) == 1 and path[0] not in own:
+            if len(path) == 1 and path[0] not in field:
                 continue
             yield from self._value_condition(known, link, Path(steps))
 
@@ -246,27 +248,27 @@ class _Grammar:
     def _bounded_properties(
         self, known: KnownClass, link: BoundLink
     ) -> Iterator[tuple[QueryPart, Decimal, Decimal | None]]:
-        for own in self._properties(known).values():
-            if own.kind not in _MEASURED:
+        for field in self._properties(known).values():
+            if field.kind not in _MEASURED:
                 continue
-            is_time = own.kind in ("year", "date")
-            if not _is_comparable(own, link):
+            is_time = field.kind in ("year", "date")
+            if not _is_comparable(field, link):
                 continue
-            factor = bound_factor(link, own.unit)
-            if factor is None or self._names_other(own, link):
+            factor = bound_factor(link, field.unit)
+            if factor is None or self._names_other(field, link):
                 continue
-            span, score, why = self._measure(own, link.span, link.measures, link.names)
+            span, score, why = self._measure(field, link.span, link.measures, link.names)
             if score is None:
-                if link.unit and not names_other_quantity(own.name, link.names):
-                    score, why = BY_UNIT, f"{own.label} is in {own.unit}"
+                if link.unit and not names_other_quantity(field.name, link.names):
+                    score, why = BY_UNIT, f"{field.label} is in {field.unit}"
                 elif is_time:
-                    score, why = ASSUMED_PROPERTY, f"{own.label} is a time"
+                    score, why = ASSUMED_PROPERTY, f"{field.label} is a time"
                 else:
                     continue
             upper = link.upper * factor if link.upper is not None else None
-            reason = f"“{self._text(link.span)}” bounds {own.label}: {why}"
+            reason = f"“{self._text(link.span)}” bounds {field.label}: {why}"
             yield (
-                QueryPart(span | link.span, (score,), (reason,), path=Path((own,))),
+                QueryPart(span | link.span, (score,), (reason,), path=Path((field,))),
                 link.number * factor,
                 upper,
             )
@@ -289,10 +291,10 @@ class _Grammar:
         names: frozenset[str],
     ) -> tuple[Span, float | None, str]:
         """Return the words that name a property, how surely, and why; no score where none does."""
-        named = [link for link in self._links.properties if link.known.iri == own.iri]
-        span: Span = frozenset().union(*(link.span for link in named))
-        if named:
-            best = max(named, key=lambda link: link.score)
+        name_links = [link for link in self._links.properties if link.known.iri == own.iri]
+        span: Span = frozenset().union(*(link.span for link in name_links))
+        if name_links:
+            best = max(name_links, key=lambda link: link.score)
             return span | asked, best.score, f"“{self._text(span)}” names it"
         if names & set(map(stem, own.name.lower().replace("_", " ").split())):
             return asked, EXACT, "the adjective is of it"
@@ -346,32 +348,32 @@ class _Grammar:
     ) -> Iterator[CandidateQuery]:
         """Yield a total or difference of each property of numbers that the question names."""
         span = self._links.cue(cue)  # type: ignore[arg-type]
-        for own in self._properties(known).values():
-            if own.kind != "number":
+        for field in self._properties(known).values():
+            if field.kind != "number":
                 continue
-            words, score, why = self._measure(own, span, (), frozenset())
+            words, score, why = self._measure(field, span, (), frozenset())
             if score is not None:
-                part = base + QueryPart(words, (score,), (f"{own.label}: {why}",))
-                yield self._candidate(make(Path((own,))), part, f"asks for the {cue}")
+                part = base + QueryPart(words, (score,), (f"{field.label}: {why}",))
+                yield self._candidate(make(Path((field,))), part, f"asks for the {cue}")
 
     def _extreme_paths(
         self, known: KnownClass, link: ExtremeLink
     ) -> Iterator[tuple[KnownProperty, QueryPart]]:
         """Yield the properties that an extreme may be of."""
         ways = []
-        for own in self._properties(known).values():
-            if own.kind not in _MEASURED or (own.kind == "number" and link.is_time):
+        for field in self._properties(known).values():
+            if field.kind not in _MEASURED or (field.kind == "number" and link.is_time):
                 continue
-            if own.kind != "number" and not link.is_time:
+            if field.kind != "number" and not link.is_time:
                 continue
-            if link.names and measures_other(own.name, link.names):
+            if link.names and measures_other(field.name, link.names):
                 continue
-            words, score, why = self._measure(own, link.span, link.measures, link.names)
+            words, score, why = self._measure(field, link.span, link.measures, link.names)
             if score is not None:
-                ways.append((own, QueryPart(words, (score,), (f"{own.label}: {why}",))))
+                ways.append((field, QueryPart(words, (score,), (f"{field.label}: {why}",))))
             elif link.is_time:
-                reason = f"{own.label} is a time"
-                ways.append((own, QueryPart(words, (ASSUMED_PROPERTY,), (reason,))))
+                reason = f"{field.label} is a time"
+                ways.append((field, QueryPart(words, (ASSUMED_PROPERTY,), (reason,))))
         sure = [way for way in ways if way[1].scores[0] > ASSUMED_PROPERTY]
         yield from sure or ways
 
@@ -379,19 +381,19 @@ class _Grammar:
         for link in self._links.extremes:
             if link.is_comparative:
                 continue
-            for own, part in self._extreme_paths(known, link):
-                query = Extreme(rows, Path((own,)), link.is_most, link.places)
-                which = "greatest" if link.is_most else "least"
-                yield self._candidate(query, base + part, f"asks for the {which} {own.label}")
+            for field, part in self._extreme_paths(known, link):
+                query = Extreme(rows, Path((field,)), link.is_most, link.places)
+                place = "greatest" if link.is_most else "least"
+                yield self._candidate(query, base + part, f"asks for the {place} {field.label}")
 
     def _compared(self, known: KnownClass, base: QueryPart, rows: Rows) -> Iterator[CandidateQuery]:
         """Yield the comparisons of two rows, which the question names in their order."""
         asks_which = not self._links.cue("whether")
         for link in self._links.extremes:
-            for own, part in self._extreme_paths(known, link):
-                query = CompareTwo(rows, Path((own,)), link.is_most, asks_which)
+            for field, part in self._extreme_paths(known, link):
+                query = CompareTwo(rows, Path((field,)), link.is_most, asks_which)
                 span = QueryPart(self._links.cue("whether"))
-                yield self._candidate(query, base + part + span, f"compares {own.label}")
+                yield self._candidate(query, base + part + span, f"compares {field.label}")
 
     def _counted(self, known: KnownClass, base: QueryPart, rows: Rows) -> Iterator[CandidateQuery]:
         count = QueryPart(self._links.cue("count"))

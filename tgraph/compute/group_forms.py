@@ -75,9 +75,9 @@ class GroupForms(Conditions):
                 yield self._candidate(query, part + QueryPart(counted), "asks for the most")
             for total in self._totals():
                 cue = QueryPart(self._links.cue(total))
-                for own, measured in self._extreme_paths(known, link):
-                    if own.kind == "number" and own.iri != by.known.iri:
-                        query = GroupRows(rows, path, total, Path((own,)), place)
+                for field, measured in self._extreme_paths(known, link):
+                    if field.kind == "number" and field.iri != by.known.iri:
+                        query = GroupRows(rows, path, total, Path((field,)), place)
                         reason = f"asks for the {place} {total}"
                         yield self._candidate(query, part + measured + cue, reason)
 
@@ -86,7 +86,11 @@ class GroupForms(Conditions):
         number of pumps"; empty where a superlative is of something else."""
         after = max(link.span) + 1
         number = self._links.cue("count")
-        heads = [one.span for one in self._links.classes if one.known.key == known.key]
+        heads = [
+            class_link.span
+            for class_link in self._links.classes
+            if class_link.known.key == known.key
+        ]
         word = self._links.words[after - 1].lower
         if min(number, default=-1) == after:
             after = max(number) + 1
@@ -109,17 +113,17 @@ class GroupForms(Conditions):
             return
         for total in self._totals():
             span = self._links.cue(total)
-            for own in self._properties(known).values():
-                words, score, why = self._measure(own, span, (), frozenset())
-                if own.kind == "number" and own.iri != by.known.iri and score is not None:
-                    measured = QueryPart(words, (score,), (f"{own.label}: {why}",))
-                    query = GroupRows(rows, path, total, Path((own,)))
+            for field in self._properties(known).values():
+                words, score, why = self._measure(field, span, (), frozenset())
+                if field.kind == "number" and field.iri != by.known.iri and score is not None:
+                    measured = QueryPart(words, (score,), (f"{field.label}: {why}",))
+                    query = GroupRows(rows, path, total, Path((field,)))
                     yield self._candidate(query, part + measured + cue, f"asks for each {total}")
         for link in self._links.extremes if not self._totals() else ():
             extreme: Total = "maximum" if link.is_most else "minimum"
-            for own, measured in self._extreme_paths(known, link):
-                if own.kind == "number" and own.iri != by.known.iri and not link.is_comparative:
-                    query = GroupRows(rows, path, extreme, Path((own,)))
+            for field, measured in self._extreme_paths(known, link):
+                if field.kind == "number" and field.iri != by.known.iri and not link.is_comparative:
+                    query = GroupRows(rows, path, extreme, Path((field,)))
                     yield self._candidate(query, part + measured + cue, f"asks for each {extreme}")
 
     def _follows_group(self, by: PropertyLink) -> bool:
@@ -131,24 +135,24 @@ class GroupForms(Conditions):
     def _compared_groups(self, known: KnownClass, base: QueryPart) -> Iterator[CandidateQuery]:
         """Yield the comparison of the numbers of members in two groups that the question names."""
         span = self._compared_span(known)
-        equal = [one for one in base.conditions if isinstance(one, Equals)]
+        equal = [condition for condition in base.conditions if isinstance(condition, Equals)]
         if not span or len(equal) != 2 or equal[0].path != equal[1].path:
             return
-        kept = tuple(one for one in base.conditions if one not in equal)
-        asked: Asked = "which"
+        conditions = tuple(condition for condition in base.conditions if condition not in equal)
+        comparison: Asked = "which"
         if self._links.cue("count"):
-            asked = "difference"
+            comparison = "difference"
         elif self._links.cue("whether"):
-            asked = "whether"
+            comparison = "whether"
         cues = self._links.cue("count") | self._links.cue("whether")
         query = CompareGroups(
-            Rows(known, kept),
+            Rows(known, conditions),
             equal[0].path,
             (equal[0].values, equal[1].values),
             self._links.words[min(span)].lower == "more",
-            asked,
+            comparison,
         )
-        part = replace(base, conditions=kept) + QueryPart(span | cues)
+        part = replace(base, conditions=conditions) + QueryPart(span | cues)
         yield self._candidate(query, part, "compares two groups")
 
     def _compared_span(self, known: KnownClass) -> Span:

@@ -222,11 +222,11 @@ def _link_properties(words: Sequence[LinkedWord], catalogue: Catalogue) -> Itera
         stems = [s for s in _label_stems(known.name) if s not in STOP_WORDS] or list(
             _label_stems(known.name)
         )
-        whole = list(_spans_of(stems, words)) if stems else []
+        label_spans = list(_spans_of(stems, words)) if stems else []
         for synonym in map(_label_stems, known.synonyms):
-            whole += _spans_of(synonym, words) if synonym else ()
-        yield from (PropertyLink(span, known, BY_STEMS) for span in whole)
-        taken: Span = frozenset().union(*whole)
+            label_spans += _spans_of(synonym, words) if synonym else ()
+        yield from (PropertyLink(span, known, BY_STEMS) for span in label_spans)
+        taken: Span = frozenset().union(*label_spans)
         for at, word in enumerate(words):
             if at in taken or word.lower in STOP_WORDS:
                 continue
@@ -410,9 +410,9 @@ def _link_bounds(words: Sequence[LinkedWord]) -> Iterator[BoundLink]:
         if first >= 1 and lowers[first - 1] == "between" and last < len(words):
             upper = _read_number(words, last + 1) if lowers[last] == "and" else None
             if upper is not None:
-                whole = frozenset(range(first - 1, upper[3]))
+                range_span = frozenset(range(first - 1, upper[3]))
                 yield BoundLink(
-                    whole, ">=", value, unit or upper[1], upper[0], is_year and not upper[1]
+                    range_span, ">=", value, unit or upper[1], upper[0], is_year and not upper[1]
                 )
                 at = upper[3]
                 continue
@@ -492,8 +492,8 @@ def _order_before(
 
 def _names_of(adjective: str) -> frozenset[str]:
     """Return the stems of words for what an adjective measures: weigh, weight and mass of heavy."""
-    told = load_tables("comparisons")["told_by"].get(adjective, "")
-    return frozenset(map(stem, (adjective, *told.split())))
+    nouns = load_tables("comparisons")["told_by"].get(adjective, "")
+    return frozenset(map(stem, (adjective, *nouns.split())))
 
 
 def unit_factor(unit: str, other: str) -> Decimal | None:
@@ -630,11 +630,11 @@ def _quantities() -> Mapping[frozenset[str], tuple[str, ...]]:
             dict.fromkeys(
                 map(
                     stem,
-                    (adjective, *told.split(), *tables["told_also"].get(adjective, "").split()),
+                    (adjective, *nouns.split(), *tables["told_also"].get(adjective, "").split()),
                 )
             )
         )
-        for adjective, told in tables["told_by"].items()
+        for adjective, nouns in tables["told_by"].items()
     }
 
 

@@ -15,6 +15,7 @@ from tgraph.compute.algebra import LONGEST_PATH, Path
 from tgraph.compute.printing import print_classes, print_connections, print_members
 from tgraph.index.catalogue import Catalogue, KnownClass
 from tgraph.model import Object
+from tgraph.retrieve.text.lexical import STOP_WORDS
 from tgraph.store.base import Solutions, Store
 
 T = TypeVar("T")
@@ -25,11 +26,13 @@ def choose_computable(catalogue: Catalogue) -> Catalogue:
     """Return the part of a catalogue that is computed with: no property of a class that has values
     in several units there, and one class of those with the same name, members and properties, as
     an import states a class beside the one that the graph gives."""
-    kept: dict[object, KnownClass] = {}
+    by_members: dict[object, KnownClass] = {}
     for known in sorted(catalogue.classes, key=lambda one: one.key):
+        if known.kind == "name" and known.key in STOP_WORDS:
+            continue  # "The Lego Movie" is no "the"
         twin = (known.kind, known.label.casefold(), known.members, frozenset(known.properties))
-        kept.setdefault(twin if known.kind == "type" else known.key, known)
-    names = {known.key for known in kept.values()}
+        by_members.setdefault(twin if known.kind == "type" else known.key, known)
+    names = {known.key for known in by_members.values()}
     classes = (known for known in catalogue.classes if known.key in names)
     return replace(
         catalogue, classes=tuple(_with_single_units(known, catalogue) for known in classes)

@@ -224,10 +224,10 @@ class _Reader:
 
     def _whereabouts(self, known: KnownClass) -> Iterator[tuple[Path, Part]]:
         if self._lowers[:1] == ["where"]:
-            for own in self._conditions.properties_of(known).values():
-                if own.kind in ("entity", "text") and names_alike("location", own.name):
-                    why = f"“where” asks for {own.label}"
-                    yield Path((own,)), Part(frozenset((0,)), (BY_UNIT,), (why,))
+            for field in self._conditions.properties_of(known).values():
+                if field.kind in ("entity", "text") and names_alike("location", field.name):
+                    why = f"“where” asks for {field.label}"
+                    yield Path((field,)), Part(frozenset((0,)), (BY_UNIT,), (why,))
 
     # --- phrases ---
 
@@ -301,13 +301,13 @@ class _Reader:
         self, value: ValueLink
     ) -> Iterator[tuple[KnownClass, tuple[NamedNode, ...]]]:
         """Yield the classes of what a value names, tables before the types of the same members."""
-        seen: set[tuple[NamedNode, ...]] = set()
+        paths_seen: set[tuple[NamedNode, ...]] = set()
         for known in sorted(self._lookup.catalogue.classes, key=lambda one: one.kind != "table"):
             members = self._lookup.find_members(known, value.values)
-            if members and (known.kind == "table" or members not in seen):
+            if members and (known.kind == "table" or members not in paths_seen):
                 yield known, members
             if known.kind == "table":
-                seen.add(members)
+                paths_seen.add(members)
 
     def _has_table(self, known: KnownClass) -> bool:
         return any(
@@ -368,8 +368,8 @@ class _Reader:
     def _only_classes(self, start: int, end: int) -> bool:
         """Return whether words but name a class or are free, as in "the state of Texas"."""
         content = self._links.content
-        named: Span = frozenset().union(*(link.span for link in self._links.classes))
-        return all(at in named or at not in content for at in range(start, end))
+        class_words: Span = frozenset().union(*(link.span for link in self._links.classes))
+        return all(at in class_words or at not in content for at in range(start, end))
 
     def _value_parts(
         self, known: KnownClass, value: ValueLink, within: Span, before: int
@@ -383,14 +383,14 @@ class _Reader:
         for path in self._lookup.find_connections(known, values):
             if value.properties and path.last.iri not in value.properties:
                 continue
-            named = self._name_connection(path, within - value.span)
-            span = value.span | named.span | beside
+            connection = self._name_connection(path, within - value.span)
+            span = value.span | connection.span | beside
             why = f"“{self._text(value.span)}” is a value of {path.label}"
             condition: Condition = Equals(path, values, value.label)
             if negations:
                 span |= frozenset().union(*negations)
                 condition = Differs(path, values, value.label)
-            yield Part(span, (value.score, *named.scores), (why,), (condition,))
+            yield Part(span, (value.score, *connection.scores), (why,), (condition,))
 
     def _narrow(self, value: ValueLink, beside: Span) -> tuple[Object, ...]:
         """Return those of the values that are of the class that stands beside them."""
@@ -442,8 +442,8 @@ class _Reader:
                 continue
             trailing = frozenset(range(start, end)) - phrase.part.span
             for path in self._lookup.find_connections(known, phrase.known):
-                named = self._name_connection(path, trailing)
-                part = phrase.part + Part(named.span, named.scores, (f"by {path.label}",))
+                connection = self._name_connection(path, trailing)
+                part = phrase.part + Part(connection.span, connection.scores, (f"by {path.label}",))
                 if negated:
                     span = part.span.union(*negated)
                     yield Part(span, part.scores, part.reasons, (Lacks(path),))
@@ -461,8 +461,8 @@ class _Reader:
             for path, measured in self._measures(known, link, range(start, end)):
                 if self._belongs_to_class(link, measured):
                     continue
-                taken = max(measured.span) + 1
-                for tail in self._modifiers(known, max(taken, after), end, depth):
+                after_measure = max(measured.span) + 1
+                for tail in self._modifiers(known, max(after_measure, after), end, depth):
                     if tail.query is None:
                         query = Extreme(Rows(known, tail.conditions), path, link.is_most)
                         yield replace(measured + tail, conditions=(), query=query)
@@ -487,10 +487,10 @@ class _Reader:
                     continue
                 outside = frozenset(range(start, end)) - inner.part.span
                 for path in self._lookup.find_connections(known, inner.known):
-                    named = self._name_connection(path, outside)
+                    connection = self._name_connection(path, outside)
                     place: Place = "greatest" if link.is_most else "least"
                     query = GroupRows(inner.query.rows, turn_path(path), place=place)
-                    part = inner.part + named + Part(link.span, (), (f"by {path.label}",))
+                    part = inner.part + connection + Part(link.span, (), (f"by {path.label}",))
                     yield replace(part, conditions=(), query=query)
 
     def _by_comparisons(
@@ -568,30 +568,33 @@ class _Reader:
         """Yield the properties of a class that an adjective measures: those called after it, else
         by what it measures, the nearest first, else of the same unit."""
         owned = [
-            own
-            for own in self._conditions.properties_of(known).values()
-            if own.kind == ("year" if link.is_time else "number")
+            field
+            for field in self._conditions.properties_of(known).values()
+            if field.kind == ("year" if link.is_time else "number")
         ]
         for place, name in enumerate(quantities_of(link.names)):
-            fitting = [own for own in owned if name in map(stem, own.name.lower().split())]
+            fitting = [field for field in owned if name in map(stem, field.name.lower().split())]
             if fitting:
-                for own in fitting:
-                    extra = len(own.name.split()) - 1
+                for field in fitting:
+                    extra = len(field.name.split()) - 1
                     score = EXACT * 0.999**place * 0.8**extra
-                    yield Path((own,)), Part(link.span, (score,), (f"{own.label} fits",))
+                    yield Path((field,)), Part(link.span, (score,), (f"{field.label} fits",))
                 return
-        for own in owned:
-            is_unit = bool(link.measures) and measure_of(own.unit) in link.measures
-            if is_unit and not names_other_quantity(own.name, link.names):
-                yield Path((own,)), Part(link.span, (BY_UNIT,), (f"the unit of {own.label} fits",))
+        for field in owned:
+            is_unit = bool(link.measures) and measure_of(field.unit) in link.measures
+            if is_unit and not names_other_quantity(field.name, link.names):
+                yield (
+                    Path((field,)),
+                    Part(link.span, (BY_UNIT,), (f"the unit of {field.label} fits",)),
+                )
 
     # --- words ---
 
     def _own(self, known: KnownClass, links: Sequence[PropertyLink]) -> list[PropertyLink]:
         """Return the links to properties of a class: where several share words, those that name
         the most words."""
-        own = self._conditions.properties_of(known)
-        mine = [link for link in links if link.known.iri in own]
+        fields = self._conditions.properties_of(known)
+        mine = [link for link in links if link.known.iri in fields]
         joined: dict[str, PropertyLink] = {}
         for link in mine:
             other = joined.get(link.known.iri.value, link)

@@ -89,11 +89,11 @@ def print_query(query: Query, names: _Names | None = None) -> str:
         case Aggregate(total=total):
             return f"SELECT ({_TOTALS[total]}({VALUE}) AS ?total) WHERE {{\n{_single(pattern)}\n}}"
         case Extreme(is_most=is_most, shown=shown):
-            kept = (SHOWN,) if shown else ()
-            columns = " ".join(map(str, (ROW, VALUE, *kept)))
+            extra = (SHOWN,) if shown else ()
+            columns = " ".join(map(str, (ROW, VALUE, *extra)))
             first = f"DESC({VALUE})" if is_most else f"{VALUE}"
-            order = " ".join(map(str, (first, ROW, *kept)))
-            return f"SELECT {columns} WHERE {{\n{_single(pattern, *kept)}\n}}\nORDER BY {order}"
+            order = " ".join(map(str, (first, ROW, *extra)))
+            return f"SELECT {columns} WHERE {{\n{_single(pattern, *extra)}\n}}\nORDER BY {order}"
         case GroupRows(place=place):
             key = _group_key(query)
             first = str(key) if place == "least" else f"DESC({key})"
@@ -135,8 +135,8 @@ def name_columns(query: Query) -> dict[str, str]:
             return {ROW.value: row}
     measured = measured_path(query)
     columns = {ROW.value: row, VALUE.value: measured.label if measured else "place"}
-    shown = query.shown if isinstance(query, Extreme) else None
-    return columns | ({SHOWN.value: shown.label} if shown else {})
+    target = query.shown if isinstance(query, Extreme) else None
+    return columns | ({SHOWN.value: target.label} if target else {})
 
 
 def write_columns(query: Query) -> str:
@@ -165,8 +165,8 @@ def write_query(query: Query, catalogue: Catalogue) -> str:
             head, tail = f"SELECT (MAX({VALUE}) - MIN({VALUE}) AS ?difference)", ""
             pattern = rows + _path_pattern(path, VALUE, names)
         case CompareTwo(path=path, is_more=is_more, asks_which=asks_which):
-            which = Extreme(query.rows, path, is_more)
-            return write_query(which, catalogue) if asks_which else _write_comparison(query, names)
+            best = Extreme(query.rows, path, is_more)
+            return write_query(best, catalogue) if asks_which else _write_comparison(query, names)
         case _:
             return print_query(query, names)
     return f"{head} WHERE {{\n{pattern}\n}}{tail}"
@@ -398,8 +398,8 @@ def _included_pattern(query: Query, names: _Names) -> Pattern:
 
 
 def _without_negations(query: Query) -> Query:
-    kept = tuple(c for c in query.rows.conditions if not isinstance(c, Differs | Lacks))
-    return replace(query, rows=replace(query.rows, conditions=kept))
+    conditions = tuple(c for c in query.rows.conditions if not isinstance(c, Differs | Lacks))
+    return replace(query, rows=replace(query.rows, conditions=conditions))
 
 
 class _Names:

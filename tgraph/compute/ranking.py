@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
-from tgraph.compute.algebra import Query
+from tgraph.compute.algebra import CompareGroups, Compares, Exists, GroupRows, Query, Share
+from tgraph.compute.doubts import doubt_result, find_doubt
 from tgraph.compute.features import Features, features_of, question_cues, result_features
 from tgraph.compute.linking import QuestionLinks
 from tgraph.compute.parts import CandidateQuery
@@ -21,11 +22,22 @@ from tgraph.resources import load_tables
 LEAST_LIKELIHOOD = 0.5
 """The likelihood below which a question has no answer by a query."""
 
+LEAST_LEARNT = 0.7
+"""The same for a reading that only learnt weights judge."""
+
 LEAST_INCOMPLETE = 0.95
 """The same for a reading that leaves a word without account, which may be a near miss."""
 
 UNACCOUNTED = 0.25
 """The factor of a strict reading's likelihood for each word that it doesn't account for."""
+
+DOUBTED = 0.25
+"""The factor of the likelihood of a reading that something speaks against."""
+
+LEAST_RIVAL = 0.45
+"""The confidence in another result from which a strict reading is doubted."""
+
+UNLIKE = "what was learnt of questions chooses another result"
 
 MOST_EVALUATED = 8
 """The best candidates that are evaluated, so that their results count in the ranking."""
@@ -38,11 +50,13 @@ FindTerms = Callable[[Query], Sequence[Object]]
 
 @dataclass(frozen=True, slots=True)
 class RankedQuery:
-    """A candidate with its likelihood, and the words that it leaves without account."""
+    """A candidate with its likelihood, the words that it leaves without account, and what speaks
+    against it."""
 
     candidate: CandidateQuery
     likelihood: float
     unaccounted: tuple[str, ...] = ()
+    doubt: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,30 +74,74 @@ def rank_candidates(
     """Return the candidates, the likeliest first, closed classes before others.
 
     Of readings of tables the learnt weights decide, and how likely the first of them is; of others
-    how sure their links are."""
+    how sure their links are. A strict reading stands, unless the weights are sure of another
+    result."""
     strict = rank_strictly([one for one in candidates if one.is_strict], links)
-    of_tables = [candidate for candidate in candidates if _is_of_table(candidate)]
-    weighed = _rank_by_weights(of_tables, links, find_terms)
-    others = [one for one in strict if not _is_of_table(one.candidate)]
-    return sorted((*weighed, *others), key=lambda one: -one.likelihood)
+    strict = doubt_readings(strict, links, find_terms)
+    of_tables = [candidate for candidate in candidates if is_of_table(candidate)]
+    weighed = doubt_readings(_rank_by_weights(of_tables, links, find_terms), links, find_terms)
+    if strict and weighed and is_rivalled(strict[0], weighed[0], find_terms):
+        first = strict[0]
+        strict[0] = replace(first, likelihood=first.likelihood * DOUBTED, doubt=UNLIKE)
+    is_chosen = bool(strict) and strict[0].likelihood >= LEAST_LIKELIHOOD
+    leading = strict[:1] if is_chosen else []
+    of_other_rows = [one for one in strict if not is_of_table(one.candidate)]
+    rest = [
+        one for one in (*weighed, *of_other_rows) if not leading or not has_query(one, leading[0])
+    ]
+    return [*leading, *sorted(rest, key=lambda one: -one.likelihood)]
 
 
-def _is_of_table(candidate: CandidateQuery) -> bool:
+def has_query(one: RankedQuery, other: RankedQuery) -> bool:
+    """Return whether two readings are of one query."""
+    return one.candidate.query == other.candidate.query
+
+
+def is_of_table(candidate: CandidateQuery) -> bool:
+    """Return whether a candidate is of the rows of a table."""
     known = candidate.query.rows.known_class
     return known is not None and known.kind == "table"
+
+
+def is_rivalled(strict: RankedQuery, learnt: RankedQuery, find_terms: FindTerms) -> bool:
+    """Return whether the learnt weights are sure enough of another result than a strict reading
+    has, of a form that they were learnt of."""
+    query, other = strict.candidate.query, learnt.candidate.query
+    if learnt.likelihood < LEAST_RIVAL or isinstance(query, Exists | Share | CompareGroups):
+        return False
+    is_each_group = isinstance(query, GroupRows) and query.place is None
+    is_bounded = any(isinstance(one, Compares) for one in query.rows.conditions)
+    if is_each_group or (is_bounded and other.rows.step):
+        return False
+    return set(find_terms(query)) != set(find_terms(other))
 
 
 def keep_likeliest(
     candidates: Iterable[CandidateQuery], links: QuestionLinks
 ) -> list[CandidateQuery]:
     """Return the candidates without those of the same query that are less likely."""
-    kept: dict[Query, tuple[tuple[bool, float, int], CandidateQuery]] = {}
+    likeliest: dict[Query, tuple[tuple[bool, float, int], CandidateQuery]] = {}
     for candidate in candidates:
         likelihood = _rank_strict(candidate, links).likelihood
         key = (candidate.is_strict, likelihood, len(candidate.span))
-        if candidate.query not in kept or key > kept[candidate.query][0]:
-            kept[candidate.query] = key, candidate
-    return [candidate for _, candidate in kept.values()]
+        if candidate.query not in likeliest or key > likeliest[candidate.query][0]:
+            likeliest[candidate.query] = key, candidate
+    return [candidate for _, candidate in likeliest.values()]
+
+
+def doubt_readings(
+    ranked: Sequence[RankedQuery], links: QuestionLinks, find_terms: FindTerms
+) -> list[RankedQuery]:
+    """Return the readings, of the first those less likely that something speaks against."""
+    judged = []
+    for reading in ranked[:MOST_EVALUATED]:
+        query = reading.candidate.query
+        doubt = find_doubt(query, links) or doubt_result(query, find_terms(query), links)
+        likelihood = round(reading.likelihood * (DOUBTED if doubt else 1.0), 6)
+        judged.append(replace(reading, likelihood=likelihood, doubt=doubt))
+    return sorted(
+        (*judged, *ranked[MOST_EVALUATED:]), key=lambda reading: -round(reading.likelihood, 4)
+    )
 
 
 # --- strict readings --------------------------------------------------------------------------
@@ -132,18 +190,18 @@ def _rank_by_weights(
     ]
     scored.sort(key=lambda pair: _preference(pair[0], pair[1].score))
     evaluated = [
-        (candidate, _with_result(found, candidate.query, find_terms(candidate.query), cues))
-        for candidate, found in scored[:MOST_EVALUATED]
+        (candidate, _with_result(entry, candidate.query, find_terms(candidate.query), cues))
+        for candidate, entry in scored[:MOST_EVALUATED]
     ]
     evaluated.sort(key=lambda pair: _preference(pair[0], pair[1].score))
     scored = evaluated + scored[MOST_EVALUATED:]
     if not scored:
         return []
-    sure = confidence([found for _, found in scored])
+    sure = confidence([entry for _, entry in scored])
     best = scored[0][1].score
     return [
-        _ranked(candidate, sure * min(1.0, math.exp(found.score - best)), links)
-        for candidate, found in scored
+        _ranked(candidate, sure * min(1.0, math.exp(entry.score - best)), links)
+        for candidate, entry in scored
     ]
 
 
@@ -189,11 +247,11 @@ def confidence_features(scored: Sequence[ScoredCandidate]) -> Features:
     first = scored[0]
     shares = [math.exp(one.score - first.score) for one in scored]
     alike = [one.key is not None and one.key == first.key for one in scored]
-    own = sum(share for share, is_alike in zip(shares, alike, strict=True) if is_alike)
+    own_share = sum(share for share, is_alike in zip(shares, alike, strict=True) if is_alike)
     rivals = [one.score for one, same in zip(scored[1:], alike[1:], strict=True) if not same]
     margin = first.score - max(rivals) if rivals else _WIDEST
     return {
-        "ranked:share": math.log(max(own, 1.0) / sum(shares)),
+        "ranked:share": math.log(max(own_share, 1.0) / sum(shares)),
         "ranked:margin": min(margin, _WIDEST),
         "ranked:count": math.log(len(scored)),
         "ranked:complete": float("missing" not in first.features or not first.features["missing"]),

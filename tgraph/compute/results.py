@@ -104,10 +104,10 @@ def decisive_solutions(query: Query, solutions: Sequence[Solution]) -> list[Solu
         return list(solutions)
     totals = total_groups(query, solutions)
     groups = set(winning_groups(query, totals))
-    kept = [solution for solution in solutions if solution.group in groups]
+    decisive = [solution for solution in solutions if solution.group in groups]
     if query.total not in ("minimum", "maximum"):
-        return kept
-    return [s for s in kept if total_values(query, [s.value]) == totals[_group(s)]]
+        return decisive
+    return [s for s in decisive if total_values(query, [s.value]) == totals[_group(s)]]
 
 
 def _group(solution: Solution) -> Object:
@@ -153,7 +153,7 @@ def _overturns(
         if all(statement in solution.statements for solution in lesser[group][row]):
             lost[group].add(row)
     for group, rows in lost.items():
-        values = [found[0].value for row, found in lesser[group].items() if row not in rows]
+        values = [entries[0].value for row, entries in lesser[group].items() if row not in rows]
         if values:
             total = _measure_order(total_values(query, values))
             if total <= best if query.place == "least" else total >= best:
@@ -165,8 +165,8 @@ def result_values(
     query: ListRows | Extreme | GroupRows, solutions: Sequence[Solution]
 ) -> tuple[Object, ...]:
     """Return the values that a query within another gives: its members, or its groups."""
-    kept = decisive_solutions(query, solutions)
-    terms = [s.group if isinstance(query, GroupRows) else s.row for s in kept]
+    decisive = decisive_solutions(query, solutions)
+    terms = [s.group if isinstance(query, GroupRows) else s.row for s in decisive]
     return tuple(dict.fromkeys(term for term in terms if term is not None))
 
 

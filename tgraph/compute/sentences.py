@@ -92,10 +92,10 @@ def describe_value(value: Object, path: Path, labels: Mapping[NamedNode, str]) -
 def list_names(names: Sequence[str], total: int | None = None) -> str:
     """Return names as a list in words; of more than ``MOST_NAMED`` the first, and how many more."""
     total = len(names) if total is None else total
-    shown = list(names[:MOST_NAMED])
-    if total > len(shown):
-        return f"{', '.join(shown)} and {total - len(shown)} more"
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+    sample = list(names[:MOST_NAMED])
+    if total > len(sample):
+        return f"{', '.join(sample)} and {total - len(sample)} more"
+    return sample[0] if len(sample) == 1 else f"{', '.join(sample[:-1])} and {sample[-1]}"
 
 
 def write_number(value: Decimal) -> str:
@@ -175,26 +175,26 @@ class _Writer:
         path = measured_path(self._query)
         if path is not None and rows.only:
             return f"there is no single {path.last.name} of {list_names(self._terms(rows.only))}"
-        what = self.describe_conditions(rows) or "is in the result"
+        predicate = self.describe_conditions(rows) or "is in the result"
         if path is not None and not rows.conditions:
-            what = f"has {path.last.name}"
+            predicate = f"has {path.last.name}"
         if known is not None and known.is_closed:
-            return f"none of the {known.members:,} {self._plural()} in “{known.label}” {what}"
-        return f"the documents name no {self._noun()} that {what}"
+            return f"none of the {known.members:,} {self._plural()} in “{known.label}” {predicate}"
+        return f"the documents name no {self._noun()} that {predicate}"
 
     def _how_many(self, count: int) -> str:
         rows = self._query.rows
         known = rows.known_class
-        what = self.describe_conditions(rows, plural=count != 1)
+        predicate = self.describe_conditions(rows, plural=count != 1)
         if known is not None and known.is_closed:
-            if not what:
+            if not predicate:
                 return f"there are {count:,} {self._plural()} in “{known.label}”"
             of = f"{count:,} of the {known.members:,} {self._plural()} in “{known.label}”"
-            return f"{of} {what}"
+            return f"{of} {predicate}"
         noun = self._plural() if count != 1 else self._noun()
         if known is not None and known.kind == "name":
-            return f"there {'are' if count != 1 else 'is'} {count:,} {noun}{_that(what)}"
-        return f"the documents name {count:,} {noun}{_that(what)}"
+            return f"there {'are' if count != 1 else 'is'} {count:,} {noun}{_that(predicate)}"
+        return f"the documents name {count:,} {noun}{_that(predicate)}"
 
     def _counted(self) -> str:
         names = sorted(map(self._label, self._computed.rows))
@@ -227,8 +227,8 @@ class _Writer:
         amount = Decimal(self._computed.bindings[0]["total"].value)
         count = self._computed.row_count
         noun = self._noun() if count == 1 else self._plural()
-        which = self.describe_conditions(self._query.rows, plural=count != 1)
-        of = f"the {count:,} {noun}{_that(which)}"
+        predicate = self.describe_conditions(self._query.rows, plural=count != 1)
+        of = f"the {count:,} {noun}{_that(predicate)}"
         name = "total" if total == "sum" else "average"
         text = f"the {name} {path.last.name} of {of} is {self._amount(amount, path)}"
         if total == "sum" and 1 < len(numbers) <= MOST_ADDENDS and not self._computed.is_cut:
@@ -253,17 +253,17 @@ class _Writer:
         return f" {of} {has} no value of {path.last.name}."
 
     def _extreme(self, query: Extreme) -> str:
-        said = self._listed(query) if query.path is None else self._best(query, query.path)
-        return said + self._beside_best(query)
+        text = self._listed(query) if query.path is None else self._best(query, query.path)
+        return text + self._beside_best(query)
 
     def _listed(self, query: Extreme) -> str:
         best = winners(query, self._computed.solutions)
         names = list_names(list(dict.fromkeys(self._label(solution.row) for solution in best)))
         count = len(self._computed.rows)
         among = f" of the {count:,} {self._plural()}" if count > 1 else ""
-        which = self.describe_conditions(query.rows, plural=count > 1)
+        predicate = self.describe_conditions(query.rows, plural=count > 1)
         is_listed = "is listed" if len(best) == 1 else "are listed"
-        return f"{names} {is_listed} {self._adjective(query)}{among}{_that(which)}."
+        return f"{names} {is_listed} {self._adjective(query)}{among}{_that(predicate)}."
 
     def _beside_best(self, query: Extreme) -> str:
         """Return the sentences on what is shown of the first; none where that is its measure."""
@@ -273,27 +273,27 @@ class _Writer:
         for solution in winners(query, self._computed.solutions):
             assert solution.shown is not None
             rows[solution.row].append(self.describe_amount(solution.shown, query.shown))
-        said = (
+        parts = (
             f" The {query.shown.last.name} of {self._label(row)} is"
             f" {list_names(list(dict.fromkeys(values)))}."
             for row, values in list(rows.items())[:MOST_NAMED]
         )
-        return "".join(said)
+        return "".join(parts)
 
     def _best(self, query: Extreme, path: Path) -> str:
         best = winners(query, self._computed.solutions)
         adjective = self._adjective(query)
-        which = self.describe_conditions(query.rows, plural=True)
+        predicate = self.describe_conditions(query.rows, plural=True)
         count = self._computed.row_count
-        among = f" of the {count:,} {self._plural()}{_that(which)}" if count > 1 else ""
+        among = f" of the {count:,} {self._plural()}{_that(predicate)}" if count > 1 else ""
         if len(query.rows.only) == 1:
             name, value = self._label(best[0].row), self._value(best[0], path)
             return f"the {path.last.name} of {name} is {value}."
         if query.places == 1 and _is_participle(path.last.name):
             names = list_names([self._label(solution.row) for solution in best])
             was = "was" if len(best) == 1 else "were"
-            what = f"{was} {path.last.name} {adjective}{among}: {self._value(best[0], path)}"
-            return f"{names} {what}.{self._missing(path)}"
+            predicate = f"{was} {path.last.name} {adjective}{among}: {self._value(best[0], path)}"
+            return f"{names} {predicate}.{self._missing(path)}"
         if query.places == 1 and len(best) == 1:
             value = self._value(best[0], path)
             name = self._label(best[0].row)
@@ -325,21 +325,23 @@ class _Writer:
             number = Decimal(binding["count" if query.path is None else "total"].value)
             unit = query.path.unit if query.path else ""
             parts.append(f"{group} {write_number(number)}{f' {unit}' if unit else ''}")
-        what = self._plural() if query.path is None else f"{query.total} of {query.path.last.name}"
-        which = self.describe_conditions(query.rows, plural=True)
-        return f"{what}{_that(which)} by {query.by.last.name}: {list_names(parts)}."
+        totals = (
+            self._plural() if query.path is None else f"{query.total} of {query.path.last.name}"
+        )
+        predicate = self.describe_conditions(query.rows, plural=True)
+        return f"{totals}{_that(predicate)} by {query.by.last.name}: {list_names(parts)}."
 
     def _first_groups(self, query: GroupRows) -> str:
         totals = total_groups(query, self._computed.solutions)
         groups = sorted(winning_groups(query, totals), key=self._term)
         names = list_names([self._term(group) for group in groups])
-        amount, what = totals[groups[0]], self._totalled(query)
-        which = self.describe_conditions(query.rows, plural=True)
+        amount, amounts = totals[groups[0]], self._totalled(query)
+        predicate = self.describe_conditions(query.rows, plural=True)
         has = "has" if len(groups) == 1 else "share"
         place = {("greatest", True): "most", ("least", True): "fewest"}
         adjective = place.get((str(query.place), query.path is None), str(query.place))
         among = f" of the {len(totals):,} values of {query.by.last.name}"
-        text = f"{names} {has} the {adjective} {what}{_that(which)}{among}"
+        text = f"{names} {has} the {adjective} {amounts}{_that(predicate)}{among}"
         text = f"{text}: {self._measure(amount, query)}"
         if len(groups) == 1 and query.path is None:
             rows = {s.row for s in self._computed.solutions if s.group == groups[0]}
@@ -367,26 +369,25 @@ class _Writer:
                 (named, len(rows), list_names(sorted(map(self._label, rows)) or ["none"]))
             )
         (one, first, of_one), (other, second, of_other) = counts
-        noun, which = self._plural(), self.describe_conditions(query.rows, plural=True)
-        said = (
-            f"{one} has {first:,} {noun}{_that(which)} ({of_one}), {other} {second:,} ({of_other})"
-        )
+        noun, predicate = self._plural(), self.describe_conditions(query.rows, plural=True)
+        noun += _that(predicate)
+        facts = f"{one} has {first:,} {noun} ({of_one}), {other} {second:,} ({of_other})"
         if query.asked == "difference":
-            return f"the difference is {abs(first - second):,}: {said}."
+            return f"the difference is {abs(first - second):,}: {facts}."
         if first == second:
-            return f"they have equally many: {said}."
+            return f"they have equally many: {facts}."
         is_so = (first > second) == query.is_more
         if query.asked == "which":
-            return f"{one if is_so else other}: {said}."
-        return f"{'yes' if is_so else 'no'}: {said}."
+            return f"{one if is_so else other}: {facts}."
+        return f"{'yes' if is_so else 'no'}: {facts}."
 
     def _share(self) -> str:
-        rows, whole = self._computed.rows, {s.row for s in self._computed.whole}
-        percent = write_number(round(Decimal(100 * len(rows)) / len(whole), 2))
-        what = self.describe_conditions(self._query.rows, plural=len(rows) != 1)
+        rows, every = self._computed.rows, {s.row for s in self._computed.whole}
+        percent = write_number(round(Decimal(100 * len(rows)) / len(every), 2))
+        predicate = self.describe_conditions(self._query.rows, plural=len(rows) != 1)
         names = list_names(sorted(map(self._label, rows)))
         noun = self._plural()
-        return f"{len(rows):,} of {len(whole):,} {noun} {what}, that is {percent} %: {names}."
+        return f"{len(rows):,} of {len(every):,} {noun} {predicate}, that is {percent} %: {names}."
 
     def _two(self, query: Difference | CompareTwo) -> str:
         path, measured = query.path, self._measured()
@@ -401,7 +402,7 @@ class _Writer:
         one, two = order[0], order[1]
         values = {row: compared_value(measured[row]) for row in order}
         amounts = [self.describe_amount(measured[row], path) for row in (one, two)]
-        said = (
+        facts = (
             f"the {path.last.name} of {self._label(one)} is {amounts[0]},"
             f" that of {self._label(two)} {amounts[1]}"
         )
@@ -409,13 +410,13 @@ class _Writer:
         if isinstance(query, Difference):
             assert isinstance(first, Decimal)
             assert isinstance(second, Decimal)
-            return f"they differ by {self._amount(abs(first - second), path)}: {said}."
+            return f"they differ by {self._amount(abs(first - second), path)}: {facts}."
         if first == second:
-            return f"they are equal: {said}."
+            return f"they are equal: {facts}."
         is_so = (first > second) == query.is_more  # type: ignore[operator]
         if query.asks_which:
-            return f"{self._label(one if is_so else two)}: {said}."
-        return f"{'yes' if is_so else 'no'}: {said}."
+            return f"{self._label(one if is_so else two)}: {facts}."
+        return f"{'yes' if is_so else 'no'}: {facts}."
 
     def _shown(self, path: Path) -> str:
         solutions = self._computed.solutions
@@ -429,8 +430,8 @@ class _Writer:
             f"{value} ({list_names([self._label(s.row) for s in group])})"
             for value, group in values_by_label.items()
         ]
-        which = self.describe_conditions(self._query.rows, plural=True)
-        of = f"{self._plural()}{_that(which)}"
+        predicate = self.describe_conditions(self._query.rows, plural=True)
+        of = f"{self._plural()}{_that(predicate)}"
         return f"{path.last.name} of {of}: {list_names(parts)}."
 
     # --- what stands beside it ---
@@ -441,8 +442,8 @@ class _Writer:
             yield from self._lesser_groups(query)
         if not isinstance(query, Extreme) or not self._by_role["compared"]:
             return
-        kept = {id(solution) for solution in winners(query, self._computed.solutions)}
-        others = [s for s in self._computed.solutions if id(s) not in kept]
+        winner_ids = {id(solution) for solution in winners(query, self._computed.solutions)}
+        others = [s for s in self._computed.solutions if id(s) not in winner_ids]
         others.sort(key=lambda s: str(order_of(s.value)[1]))
         ordered = sorted(others, key=lambda s: order_of(s.value), reverse=query.is_most)
         path = query.path
@@ -463,7 +464,9 @@ class _Writer:
             query, {group: totals[group] for group in sorted(lesser, key=self._term)}
         )
         pairs = [f"{self._term(group)} {self._measure(totals[group], query)}" for group in ordered]
-        statements = [s for found in solutions if found.group in lesser for s in found.statements]
+        statements = [
+            s for solution in solutions if solution.group in lesser for s in solution.statements
+        ]
         text = f"It was compared with {list_names(pairs)}."
         yield ComputedSentence(text, tuple(dict.fromkeys(statements)))
 
@@ -663,10 +666,10 @@ def _that(what: str) -> str:
 def _read_verb(name: str) -> str:
     """Return the name of a property as the predicate of several, where it is one of one: "run
     through" for "runs through"; empty for other names."""
-    first, *rest = name.split()
-    is_verb = bool(rest) and first.endswith("s") and not first.endswith("ss")
-    is_verb = is_verb and rest[-1] in word_set("computing", "prepositions")
-    return " ".join((first[:-1], *rest)) if is_verb else ""
+    first, *end = name.split()
+    is_verb = bool(end) and first.endswith("s") and not first.endswith("ss")
+    is_verb = is_verb and end[-1] in word_set("computing", "prepositions")
+    return " ".join((first[:-1], *end)) if is_verb else ""
 
 
 def _is_participle(name: str) -> bool:

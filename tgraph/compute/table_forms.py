@@ -97,8 +97,8 @@ class TableForms:
 
     @cached_property
     def _class_span(self) -> Span:
-        own = (link.span for link in self._links.classes if link.known.key == self._known.key)
-        return frozenset().union(*own)
+        spans = (link.span for link in self._links.classes if link.known.key == self._known.key)
+        return frozenset().union(*spans)
 
     def _column_part(self, own: KnownProperty, use: str) -> QueryPart:
         link = self._named.get(own.iri)
@@ -122,18 +122,18 @@ class TableForms:
     def _measures(self, link: ExtremeLink | None = None) -> list[tuple[Path, QueryPart]]:
         """Return the columns that may be measured: those that the words name, else all."""
         ways = []
-        for own in self._columns.values():
-            path = _measurable(own)
-            if path is None or (link is not None and link.is_time and not _is_time(own)):
+        for column in self._columns.values():
+            path = _measurable(column)
+            if path is None or (link is not None and link.is_time and not _is_time(column)):
                 continue
-            if link is not None and names_other_quantity(own.name, link.names):
+            if link is not None and names_other_quantity(column.name, link.names):
                 continue
-            part = self._column_part(own, "what is measured")
+            part = self._column_part(column, "what is measured")
             is_adjective = link is not None and bool(link.names)
-            if is_adjective and path.reads_number and own.iri not in self._named:
+            if is_adjective and path.reads_number and column.iri not in self._named:
                 continue
-            if link is not None and link.names & set(_stems(own.name)):
-                part = QueryPart(link.span, (1.0,), (f"the adjective is of {own.label}",))
+            if link is not None and link.names & set(_stems(column.name)):
+                part = QueryPart(link.span, (1.0,), (f"the adjective is of {column.label}",))
             ways.append((path, part))
         sure = [way for way in ways if way[1].span]
         return sure or ways
@@ -151,20 +151,20 @@ class TableForms:
         ordered = sorted(spans, key=min)
         bases: dict[tuple[object, ...], QueryPart] = {}
         for merged in (*self._alternatives(values), None):
-            left = [s for s in ordered if merged is None or s.isdisjoint(merged.span)]
-            options = [[*spans[span], QueryPart()] for span in left]
+            free_spans = [s for s in ordered if merged is None or s.isdisjoint(merged.span)]
+            options = [[*spans[span], QueryPart()] for span in free_spans]
             for parts in product(*options[:5]):
-                whole = sum_parts((*([merged] if merged else []), *parts))
-                if len(whole.only) > 2:
+                base_part = sum_parts((*([merged] if merged else []), *parts))
+                if len(base_part.only) > 2:
                     continue
-                key = (whole.conditions, whole.only)
-                if key not in bases or len(bases[key].span) < len(whole.span):
-                    bases[key] = whole
+                key = (base_part.conditions, base_part.only)
+                if key not in bases or len(bases[key].span) < len(base_part.span):
+                    bases[key] = base_part
                 if len(bases) > 20 * MOST_BASES:
                     break
-        found = sorted(bases.values(), key=lambda base: -len(base.span))
-        empty = [base for base in found if not base.conditions and not base.only]
-        return [*[base for base in found if base not in empty][:MOST_BASES], *empty]
+        bases_found = sorted(bases.values(), key=lambda base: -len(base.span))
+        empty = [base for base in bases_found if not base.conditions and not base.only]
+        return [*[base for base in bases_found if base not in empty][:MOST_BASES], *empty]
 
     def _ways_by_span(
         self, values: Mapping[Span, Sequence[tuple[ValueLink, QueryPart]]]
@@ -183,20 +183,20 @@ class TableForms:
             why = f"“{text}” is a row"
             yield QueryPart(link.span, (link.score,), (why,), only=members)
         ways = []
-        for iri, own in self._columns.items():
+        for iri, column in self._columns.items():
             if iri not in (link.properties or self._having(link)):
                 continue
             named = self._named.get(iri)
             span = link.span
             if named is not None and named.span.isdisjoint(link.span):
                 span |= named.span
-            is_whole = own.distinct <= len(own.values) or len(link.values) == 1
-            condition = self._condition(Path((own,)), link, is_whole)
+            is_whole = column.distinct <= len(column.values) or len(link.values) == 1
+            condition = self._condition(Path((column,)), link, is_whole)
             if isinstance(condition, Differs):
                 span |= self._links.cue("negation")
-            why = f"“{text}” is a value of {own.label}"
+            why = f"“{text}” is a value of {column.label}"
             part = QueryPart(span, (link.score,), (why,), (condition,))
-            ways.append((named is None, -own.statements, part))
+            ways.append((named is None, -column.statements, part))
         yield from (part for _, _, part in sorted(ways, key=lambda way: way[:2]))
 
     def _having(self, link: ValueLink) -> set[NamedNode]:
@@ -204,8 +204,8 @@ class TableForms:
         values = set(link.values)
         return {
             iri
-            for iri, own in self._columns.items()
-            if any(shown.value in values for shown in own.values)
+            for iri, column in self._columns.items()
+            if any(shown.value in values for shown in column.values)
         }
 
     def _condition(self, path: Path, link: ValueLink, is_whole: bool) -> Condition:
@@ -241,24 +241,24 @@ class TableForms:
         text = " ".join(self._links.words[at].text for at in sorted(link.span))
         ways = []
         columns = () if link.days else self._columns.values()  # only a strict reading compares days
-        for own in columns:
-            path = _measurable(own)
-            if path is None or (link.is_year and own.kind == "number"):
+        for column in columns:
+            path = _measurable(column)
+            if path is None or (link.is_year and column.kind == "number"):
                 continue
-            if not link.is_year and own.kind in ("year", "date"):
+            if not link.is_year and column.kind in ("year", "date"):
                 continue
-            factor = bound_factor(link, own.unit) if own.unit else Decimal(1)
-            if factor is None or names_other_quantity(own.name, link.names):
+            factor = bound_factor(link, column.unit) if column.unit else Decimal(1)
+            if factor is None or names_other_quantity(column.name, link.names):
                 continue
-            named = self._named.get(own.iri)
-            if named is None and not (link.is_year and _is_time(own)) and link.order == "=":
+            named = self._named.get(column.iri)
+            if named is None and not (link.is_year and _is_time(column)) and link.order == "=":
                 continue
             conditions: list[Condition] = [Compares(path, link.order, link.number * factor)]
             if link.upper is not None:
                 conditions.append(Compares(path, "<=", link.upper * factor))
             span = link.span | (named.span if named else frozenset())
             score = named.score if named else ASSUMED_PROPERTY
-            why = f"“{text}” bounds {own.label}"
+            why = f"“{text}” bounds {column.label}"
             ways.append((named is None, QueryPart(span, (score,), (why,), tuple(conditions))))
         yield from (part for _, part in sorted(ways, key=lambda way: way[0]))
 
@@ -282,18 +282,18 @@ class TableForms:
         cue = self._links.cue("count") | self._cue_words("totals")
         if not cue and not (base.conditions or base.only):
             return
-        named = QueryPart(cue | self._class_span, (1.0,), ("asks how many",))
-        yield base + named, Count(rows)
+        count_part = QueryPart(cue | self._class_span, (1.0,), ("asks how many",))
+        yield base + count_part, Count(rows)
         for iri, link in self._named.items():
             if link.span.isdisjoint(base.span):
-                own = self._columns[iri]
-                part = named + self._column_part(own, "what is counted")
+                column = self._columns[iri]
+                part = count_part + self._column_part(column, "what is counted")
                 yield base + part, Count(rows)
-                yield base + part, Count(rows, Path((own,)))
+                yield base + part, Count(rows, Path((column,)))
 
     def _ordered(self, base: QueryPart, rows: Rows) -> Iterator[tuple[QueryPart, Query]]:
         links = [*self._links.extremes, *self._listed_links()]
-        seen = set()
+        bases_seen = set()
         for link in links:
             if link.is_comparative and not _names_two(rows):
                 continue
@@ -304,9 +304,9 @@ class TableForms:
             for measure, measured in measures:
                 for shown, part in self._shown:
                     key = (measure, link.is_most, link.places, shown)
-                    if key in seen:
+                    if key in bases_seen:
                         continue
-                    seen.add(key)
+                    bases_seen.add(key)
                     query = Extreme(rows, measure, link.is_most, link.places, shown)
                     yield base + cue + measured + part, query
                 if measure is not None and measure not in (path for path, _ in self._shown):
@@ -344,10 +344,13 @@ class TableForms:
         cue = self._cue_words("common")
         if not cue:
             return
-        for own in self._columns.values():
-            if own.distinct < own.statements:
-                part = self._column_part(own, "what is counted")
-                yield base + QueryPart(cue) + part, GroupRows(rows, Path((own,)), place="greatest")
+        for column in self._columns.values():
+            if column.distinct < column.statements:
+                part = self._column_part(column, "what is counted")
+                yield (
+                    base + QueryPart(cue) + part,
+                    GroupRows(rows, Path((column,)), place="greatest"),
+                )
 
     def _relative(self, base: QueryPart, rows: Rows) -> Iterator[tuple[QueryPart, Query]]:
         """Yield what compares all rows with one: those with a larger area than a row, and those
@@ -402,8 +405,8 @@ def _stems(name: str) -> list[str]:
 
 
 def _is_time(own: KnownProperty) -> bool:
-    named = not word_set("computing", "time_heads").isdisjoint(own.name.lower().split())
-    return own.kind in ("year", "date") or named
+    has_time_head = not word_set("computing", "time_heads").isdisjoint(own.name.lower().split())
+    return own.kind in ("year", "date") or has_time_head
 
 
 def _measurable(own: KnownProperty) -> Path | None:

@@ -52,7 +52,7 @@ class ValueIndex:
         """Return the links of words to values that have them, the longest of those that overlap;
         ``taken`` are words that name whole values, of which a part says nothing more."""
         tokens = [_token(word.lower) for word in words]
-        kept: list[ValueLink] = []
+        links_kept: list[ValueLink] = []
         covered: set[int] = set()
         for length in range(min(LONGEST_PART, len(tokens)), 0, -1):
             for start in range(len(tokens) - length + 1):
@@ -62,8 +62,8 @@ class ValueIndex:
                 links = list(self._links_of(tuple(tokens[start : start + length]), words, span))
                 if links:
                     covered |= span
-                    kept += links
-        return kept
+                    links_kept += links
+        return links_kept
 
     def _links_of(
         self, part: Tokens, words: Sequence[LinkedWord], span: Span
@@ -74,18 +74,18 @@ class ValueIndex:
             return
         if len(part) == 1 and len(part[0]) < 3 and not part[0].isdigit():
             return
-        found: defaultdict[NamedNode | None, dict[Object, float]] = defaultdict(dict)
+        scores_found: defaultdict[NamedNode | None, dict[Object, float]] = defaultdict(dict)
         for entry in self.by_token.get(part[0], ()):
             if _contains(entry.tokens, part):
                 score = LEAST_PART + (0.95 - LEAST_PART) * _share(part, entry.tokens)
-                values = found[entry.property]
+                values = scores_found[entry.property]
                 values[entry.value] = max(score, values.get(entry.value, 0.0))
         text = " ".join(words[at].text for at in sorted(span))
-        for iri, values in found.items():
-            whole = [value for value, score in values.items() if score > 0.94]
-            if not whole and not may_be_part:
+        for iri, values in scores_found.items():
+            complete = [value for value, score in values.items() if score > 0.94]
+            if not complete and not may_be_part:
                 continue
-            chosen = tuple(whole or values)
+            chosen = tuple(complete or values)
             best = max(values[value] for value in chosen)
             yield ValueLink(span, text, chosen, best, (iri,) if iri else ())
 
@@ -97,8 +97,8 @@ def index_values(catalogue: Catalogue, names: Mapping[NamedNode, str]) -> ValueI
     for known in catalogue.properties:
         if known.iri not in columns:
             continue
-        for shown in known.values:
-            _add(by_token, shown.label, shown.value, known.iri)
+        for frequent in known.values:
+            _add(by_token, frequent.label, frequent.value, known.iri)
     for row, name in names.items():
         _add(by_token, name, row, None)
     return ValueIndex(dict(by_token))

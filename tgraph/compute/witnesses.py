@@ -102,13 +102,13 @@ def number_rows(computed: Computed) -> dict[Statement, tuple[int, ...]]:
 def _all_witnesses(computed: Computed) -> Iterator[Witness]:
     """Yield the witnesses of a result and of the results that it refers to."""
     resting = decisive_solutions(computed.query, computed.solutions)
-    kept = {id(solution) for solution in resting}
-    others = [s for s in computed.solutions if id(s) not in kept]
+    resting_ids = {id(solution) for solution in resting}
+    remaining = [s for s in computed.solutions if id(s) not in resting_ids]
     overturning = overturning_statements(computed.query, computed.solutions)
     yield from _witnesses_of((*resting, *computed.whole), "rests")
     yield from _witnesses_of(computed.conflicts, "contradicts")
     yield from _reopening(computed)
-    for witness in _witnesses_of(others, "compared"):
+    for witness in _witnesses_of(remaining, "compared"):
         is_decisive = witness.statement in overturning
         yield replace(witness, role="rests") if is_decisive else witness
     yield from _witnesses_of((*computed.excluded, *computed.searched), "searched")
