@@ -303,7 +303,7 @@ def test_contradicting_values_of_an_imported_graph_and_of_merged_entities_are_le
     with merged.open() as graph:
         graph.entities.merge("Pump 2", "Pump P2", reason="They are one.")
         heaviest = ask(graph, "Which pump is the heaviest?")
-    assert heaviest.startswith("Pump P5 has the greatest weight of the 4 pumps: 31 kg.")
+    assert heaviest.startswith("Pump P5 has the greatest weight of the 5 pumps: 31 kg.")
     assert "Pump P2 has 2 values of weight, 42 kg and 43 kg, and is left out." in heaviest
 
 

@@ -20,7 +20,7 @@ from tgraph.compute.evaluation import (
 )
 from tgraph.compute.grammar import MOST_CANDIDATES, make_candidates, make_table_candidates
 from tgraph.compute.group_forms import GroupForms
-from tgraph.compute.linking import QuestionLinks, link_question
+from tgraph.compute.linking import QuestionLinks, link_question, number_words
 from tgraph.compute.lookup import KnowledgeLookup, choose_computable
 from tgraph.compute.parts import CandidateQuery
 from tgraph.compute.phrases import make_phrase_candidates
@@ -191,7 +191,9 @@ def plan_query(question: str, context: Context, least: float = LEAST_LIKELIHOOD)
     structured = {known.iri for known in catalogue.properties if known.is_structured}
     links = link_catalogue(question, context)
     index = context.read_once("value parts", lambda: _index_values(catalogue, context))
-    value_words = frozenset().union(*(link.span for link in links.values))
+    value_words = number_words(links.words, links.bounds).union(
+        *(link.span for link in links.values)
+    )
     links = replace(links, parts=tuple(index.link_parts(links.words, value_words)))
     lookup = KnowledgeLookup(context.store, catalogue)
     groups = GroupForms(links, catalogue, find_paths)

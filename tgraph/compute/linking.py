@@ -170,7 +170,7 @@ def link_question(
     words = tuple(_split_words(question))
     bounds = tuple(_link_bounds(words))
     extremes = tuple(_link_extremes(words, bounds))
-    numbers: Span = frozenset().union(*(bound.span for bound in bounds))
+    numbers = number_words(words, bounds)
     return QuestionLinks(
         words,
         tuple(_link_classes(words, catalogue)),
@@ -181,6 +181,14 @@ def link_question(
         degrees=tuple(_link_degrees(words)),
         cues=dict(_link_cues(words)),
     )
+
+
+def number_words(words: Sequence[LinkedWord], bounds: Sequence[BoundLink]) -> Span:
+    """Return the words that are no value by themselves: of bounds, and numbers that are written
+    out, such as "three"."""
+    numbers = load_tables("comparisons")["numbers"]
+    written = frozenset(at for at, word in enumerate(words) if word.lower in numbers)
+    return written.union(*(bound.span for bound in bounds), _places_beside(words)[1])
 
 
 def _split_words(question: str) -> Iterator[LinkedWord]:
@@ -654,13 +662,29 @@ def _lower_at(words: Sequence[LinkedWord], at: int) -> str:
 
 def _places_before(words: Sequence[LinkedWord], at: int) -> tuple[int, Span]:
     """Return how many places a superlative asks for: three in "the three heaviest"."""
-    numbers = load_tables("comparisons")["numbers"]
-    before = words[at - 1].lower if at else ""
-    if before in numbers and 1 < numbers[before] <= 100:
-        return int(numbers[before]), frozenset((at - 1,))
-    if before.isdigit() and 1 < int(before) <= 100:
-        return int(before), frozenset((at - 1,))
+    places = _read_places(words[at - 1].lower) if at else 1
+    return (places, frozenset((at - 1,))) if places > 1 else _places_beside(words)
+
+
+def _places_beside(words: Sequence[LinkedWord]) -> tuple[int, Span]:
+    """Return how many places are asked for before what is asked for: "top three", "which three
+    bridges are", "the three bridges with"."""
+    leads = word_set("computing", "place_leads")
+    for at in range(1, len(words) - 1):
+        if words[at - 1].lower in leads and (places := _read_places(words[at].lower)) > 1:
+            if read_unit(words[at + 1].text) or words[at + 1].lower in STOP_WORDS:
+                continue
+            return places, frozenset((at,))
     return 1, frozenset()
+
+
+def _read_places(word: str) -> int:
+    numbers = load_tables("comparisons")["numbers"]
+    number = int(word) if word.isdecimal() else int(numbers.get(word, 1))
+    return number if 1 < number <= _MOST_PLACES else 1
+
+
+_MOST_PLACES = 100
 
 
 def _link_cues(words: Sequence[LinkedWord]) -> Iterator[tuple[CueKind, tuple[Span, ...]]]:

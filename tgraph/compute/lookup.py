@@ -23,13 +23,22 @@ Target = KnownClass | tuple[Object, ...]
 
 
 def choose_computable(catalogue: Catalogue) -> Catalogue:
-    """Return the part of a catalogue that is computed with: no property of a class that has values
-    in several units there, and one class of those with the same name, members and properties, as
-    an import states a class beside the one that the graph gives."""
+    """Return the part of a catalogue that is computed with.
+
+    No table of which many rows are one member, since a number of rows would be wrong; no property
+    of a class that has values in several units there; one class of those with the same name,
+    members and properties, as an import states a class beside the one that the graph gives."""
+    merged = [known for known in catalogue.classes if _merges_rows(known)]
+    merged_types = {known.type for known in merged}
+    merged_members = frozenset(row for known in merged for row in known.rows)
     by_members: dict[object, KnownClass] = {}
     for known in sorted(catalogue.classes, key=lambda one: one.key):
         if known.kind == "name" and known.key in STOP_WORDS:
             continue  # "The Lego Movie" is no "the"
+        if _merges_rows(known) or (known.type and known.type in merged_types):
+            continue
+        if known.kind == "name" and not merged_members.isdisjoint(known.rows):
+            continue
         twin = (known.kind, known.label.casefold(), known.members, frozenset(known.properties))
         by_members.setdefault(twin if known.kind == "type" else known.key, known)
     names = {known.key for known in by_members.values()}
@@ -37,6 +46,15 @@ def choose_computable(catalogue: Catalogue) -> Catalogue:
     return replace(
         catalogue, classes=tuple(_with_single_units(known, catalogue) for known in classes)
     )
+
+
+def _merges_rows(known: KnownClass) -> bool:
+    """Return whether the name of a table's rows tells too few of them apart to be a name."""
+    return known.merged_rows > _MOST_MERGED * (known.members + known.merged_rows)
+
+
+_MOST_MERGED = 0.2
+"""The share of a table's rows that may be called as others are, and are one member with them."""
 
 
 def _with_single_units(known: KnownClass, catalogue: Catalogue) -> KnownClass:

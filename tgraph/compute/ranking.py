@@ -11,7 +11,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
-from tgraph.compute.algebra import CompareGroups, Compares, Exists, GroupRows, Query, Share
+from tgraph.compute.algebra import (
+    CompareGroups,
+    Compares,
+    ComparesTo,
+    CompareTwo,
+    Difference,
+    Exists,
+    GroupRows,
+    Query,
+    Share,
+)
 from tgraph.compute.doubts import doubt_result, find_doubt
 from tgraph.compute.features import Features, features_of, question_cues, result_features
 from tgraph.compute.linking import QuestionLinks
@@ -107,10 +117,12 @@ def is_rivalled(strict: RankedQuery, learnt: RankedQuery, find_terms: FindTerms)
     """Return whether the learnt weights are sure enough of another result than a strict reading
     has, of a form that they were learnt of."""
     query, other = strict.candidate.query, learnt.candidate.query
-    if learnt.likelihood < LEAST_RIVAL or isinstance(query, Exists | Share | CompareGroups):
+    if learnt.likelihood < LEAST_RIVAL or isinstance(
+        query, Exists | Share | CompareGroups | CompareTwo | Difference
+    ):
         return False
     is_each_group = isinstance(query, GroupRows) and query.place is None
-    is_bounded = any(isinstance(one, Compares) for one in query.rows.conditions)
+    is_bounded = any(isinstance(one, Compares | ComparesTo) for one in query.rows.conditions)
     if is_each_group or (is_bounded and other.rows.step):
         return False
     return set(find_terms(query)) != set(find_terms(other))

@@ -117,7 +117,8 @@ class KnownClass:
     complete: the class is closed. ``type`` is the class of a table's rows, where they have one in
     common, ``type_label`` is what a row is called, after its type or the title, and
     ``is_whole_type`` says that nothing else is of the type. ``synonyms`` are other labels of the
-    type."""
+    type. ``merged_rows`` counts the rows of a table that are no members of their own, since others
+    are called the same."""
 
     kind: ClassKind
     key: str
@@ -130,6 +131,7 @@ class KnownClass:
     type_label: str = ""
     is_whole_type: bool = False
     synonyms: tuple[str, ...] = ()
+    merged_rows: int = 0
 
     @property
     def is_closed(self) -> bool:
@@ -430,6 +432,7 @@ def _build_table(
         type_iri,
         labels.get(type_iri, "") or class_of_title(title),
         bool(type_iri) and members.get(type_iri) == len(subjects),
+        merged_rows=max(len(rows) - len(subjects), 0),
     )
 
 

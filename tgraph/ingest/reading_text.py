@@ -188,8 +188,8 @@ def _contains_text(inline: Inline, offsets: Sequence[int]) -> bool:
 def without_marks(text: str, offsets: array[int]) -> tuple[str, array[int]]:
     """Return the text and offsets, removing marks such as ``[27]`` and ``[edit]`` and leftover
     space before punctuation."""
-    if "[" not in text or not _MARK.search(text):
-        return text, offsets
+    if "[" not in text or not _MARK.search(text) or _MARK.fullmatch(text.strip()):
+        return text, offsets  # a cell that is nothing but "[244]" says that
     text_parts, places, at = [], array("q"), 0
     for match in _MARK.finditer(text):
         begin, end = match.span()

@@ -46,7 +46,9 @@ def head_words(head: str) -> list[str]:
 def is_missing(cell: str) -> bool:
     """Return whether a cell states that its value is missing."""
     text = cell.strip()
-    return not text or (len(text) < _LONGEST_MISSING and text.lower() in _missing_words())
+    is_symbol = len(text) == 2 and text.istitle()  # "Na" is sodium, "NA" and "na" say nothing
+    is_word = len(text) < _LONGEST_MISSING and not is_symbol and text.lower() in _missing_words()
+    return not text or is_word
 
 
 @cache

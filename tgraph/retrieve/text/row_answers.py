@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
+from tgraph.extract.literals import parse_literal
 from tgraph.extract.table_facts import class_of_title
 from tgraph.model import Segment
-from tgraph.resources import load_tables, word_set
+from tgraph.resources import load_tables, word_list, word_set
 from tgraph.retrieve.text.lexical import words
 from tgraph.retrieve.text.question_analysis import AnalysedQuestion, rate_match, roots_of
 
@@ -19,6 +21,13 @@ _EXTREMES = (
     | word_set("computing", "least")
 )
 """Words that ask for the one of several rows that has the most or the least of something."""
+_TOTALS = frozenset(
+    word
+    for name in ("sum", "average", "share")
+    for word in word_list("computing", name)
+    if "_" not in word
+)
+"""Words that ask for what follows from several rows."""
 _UNNAMED_COLUMNS = frozenset({"person", "time", "place"})
 """What may be asked for without a word for it: "Who", "When", "Where"."""
 
@@ -47,7 +56,10 @@ def lacks_asked(inquiry: AnalysedQuestion, row: Segment, title: str) -> bool:
     if row.row is None or row.row.role != "data":
         return False
     text = " ".join((row.text, row.row.subject, title, *row.headings))
-    if not _EXTREMES.intersection(words(inquiry.text)) <= frozenset(words(text)):
+    if not (_EXTREMES | _TOTALS).intersection(words(inquiry.text)) <= frozenset(words(text)):
+        return True
+    asks_count = ("how", "many") in pairwise(words(inquiry.text))
+    if asks_count and not _counts_asked(inquiry, row):
         return True
     if inquiry.sought.kind in _UNNAMED_COLUMNS:
         return False
@@ -55,6 +67,19 @@ def lacks_asked(inquiry: AnalysedQuestion, row: Segment, title: str) -> bool:
     roots = roots_of(stated)
     asked = (inquiry.sought.focus or frozenset(inquiry.weights)) - inquiry.names
     return bool(asked) and not any(rate_match(term, stated, roots) for term in asked)
+
+
+def _counts_asked(inquiry: AnalysedQuestion, row: Segment) -> bool:
+    """Return whether a cell with digits stands under a head that a question names, or names what
+    the question counts: "3 masts"."""
+    asked = frozenset(inquiry.weights)
+    for key, value in row.pairs:
+        head, cell = row.text[slice(*key)], row.text[slice(*value)]
+        terms = inquiry.lexicon.term_set(f"{head} {cell}")
+        is_number = any(map(str.isdigit, cell)) and parse_literal(cell.split()[0]) is not None
+        if is_number and asked & terms:
+            return True
+    return False
 
 
 @dataclass(frozen=True, slots=True)
