@@ -152,10 +152,10 @@ def fit(path: Path) -> None:
     counts = Counter(name for one in chosen for name in one.features)
     told = sorted(name for name, count in counts.items() if count >= LEAST_TOLD)
     _report(chosen, told, len(own))
-    print("\n[confidence]")
+    print("\n# What the confidence that the first candidate is right rests on.\n[confidence]")
     for name, weight in zip(("bias", *told), _fit_confidence(chosen, told), strict=True):
         print(f'"{name}" = {weight:.4f}')
-    print("\n[candidates]")
+    print("\n# What a candidate is ranked by.\n[candidates]")
     for name, weight in zip(names, _fit_ranking(_groups(own, names), len(names)), strict=True):
         if abs(weight) >= 0.02:
             print(f'"{name}" = {weight:.3f}')

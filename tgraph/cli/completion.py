@@ -64,7 +64,9 @@ def complete_documents(
     paths = _read_graph(
         context,
         lambda graph: [
-            (each.path, each.title) for each in graph.documents.summaries() if each.standing
+            (summary.path, summary.title)
+            for summary in graph.documents.summaries()
+            if summary.standing
         ],
     )
     names = [(path.rpartition("/")[2], title) for path, title in paths]

@@ -81,7 +81,7 @@ def make_candidates(
 
 def make_table_candidates(links: QuestionLinks, catalogue: Catalogue) -> list[CandidateQuery]:
     """Return the queries that a question may mean of a table whose columns it need not name."""
-    tables = (TableForms(links, catalogue, known) for known in linked_tables(links, catalogue))
+    tables = (TableForms(links, catalogue, link) for link in linked_tables(links, catalogue))
     of_tables = (candidate for table in tables for candidate in table.candidates())
     return list(islice(of_tables, MOST_OF_TABLES))
 
@@ -102,7 +102,7 @@ def linked_tables(links: QuestionLinks, catalogue: Catalogue) -> list[KnownClass
     tables = [known for known in catalogue.classes if known.kind == "table"]
     if len(tables) > 1:
         tables.sort(key=lambda known: (-matches(known), -known.members))
-        tables = [known for known in tables if matches(known)] or tables[:1]
+        tables = [table for table in tables if matches(table)] or tables[:1]
     return tables[:MOST_TABLES]
 
 

@@ -122,7 +122,9 @@ def is_rivalled(strict: RankedQuery, learnt: RankedQuery, find_terms: FindTerms)
     ):
         return False
     is_each_group = isinstance(query, GroupRows) and query.place is None
-    is_bounded = any(isinstance(one, Compares | ComparesTo) for one in query.rows.conditions)
+    is_bounded = any(
+        isinstance(condition, Compares | ComparesTo) for condition in query.rows.conditions
+    )
     if is_each_group or (is_bounded and other.rows.step):
         return False
     return set(find_terms(query)) != set(find_terms(other))
@@ -172,7 +174,7 @@ def rank_strictly(candidates: Sequence[CandidateQuery], links: QuestionLinks) ->
     if len(rivals) == 1:
         return ranked
     shared = ranked[0].likelihood / len(rivals)
-    return [replace(one, likelihood=shared) for one in rivals] + ranked[len(rivals) :]
+    return [replace(rival, likelihood=shared) for rival in rivals] + ranked[len(rivals) :]
 
 
 def _rank_strict(candidate: CandidateQuery, links: QuestionLinks) -> RankedQuery:

@@ -175,8 +175,11 @@ def count_catalogue(store: Store, *, is_whole: bool = False) -> Catalogue:
         if domains[iri]
     ]
     known_classes = (*_without_doubles(types), *_build_tables(store, rows, members, labels))
-    synonyms = _synonyms(store, {known.type for known in known_classes})
-    named = [replace(known, synonyms=synonyms.get(known.type, ())) for known in known_classes]
+    synonyms = _synonyms(store, {known_class.type for known_class in known_classes})
+    named = [
+        replace(known_class, synonyms=synonyms.get(known_class.type, ()))
+        for known_class in known_classes
+    ]
     properties = _count_properties(store, columns, asked)
     classes = sorted((*named, *_name_classes(store, asked)), key=_class_order)
     return Catalogue(tuple(classes), tuple(sorted(properties, key=_property_order)))

@@ -237,7 +237,7 @@ def _month_names(locale: Locale) -> list[list[str]]:
         for context in ("format", "stand-alone")
     ]
     return [
-        sorted({each[number].casefold().rstrip(".") for each in names})
+        sorted({name[number].casefold().rstrip(".") for name in names})
         for number in range(1, _MONTHS + 1)
     ]
 

@@ -56,7 +56,9 @@ def read_msg(data: bytes, name: str, limits: FileLimits) -> FileContent:
         headers = {key.lower(): value for key, value in outlook.message_headers.items()}
         values = {
             "From": outlook.sender,
-            "To": ", ".join(f"{one.name} <{one.email_address}>" for one in outlook.recipients),
+            "To": ", ".join(
+                f"{recipient.name} <{recipient.email_address}>" for recipient in outlook.recipients
+            ),
             "Date": str(outlook.sent_date or headers.get("date", "")),
             "Subject": outlook.subject,
         }

@@ -29,7 +29,7 @@ def _lines_of(item: Line | TableGrid) -> Iterator[Line]:
 
 def _find_labels(item: Line | TableGrid, texts: Sequence[Line | TableGrid]) -> Iterator[Line]:
     if isinstance(item, Line):
-        if _is_short(item) and any(_shares_line(item, other) for other in texts):
+        if _is_short(item) and any(_shares_line(item, text) for text in texts):
             yield item
         return
     cells = [cell for row in item.rows for cell in row]

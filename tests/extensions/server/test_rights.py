@@ -309,6 +309,7 @@ def test_each_setting_of_modes_is_allowed_or_refused_on_purpose() -> None:
     assert {name for name in fields - ALLOWED if not name.startswith("raptor.")} == {
         "contextual_search.enabled",
         "contextual_search.by_model",
+        "sparql_search.by_model",
         "contextual_search.max_document_tokens",
         "contextual_search.names",
         "rerank.provider",

@@ -224,7 +224,7 @@ ToolParameter = Literal[
 ]
 """What an agent may say of a question, beside the question."""
 PARAMETERS: tuple[ToolParameter, ...] = get_args(ToolParameter)
-_FILTERS = tuple(each.name for each in fields(Filters))
+_FILTERS = tuple(Filter.name for Filter in fields(Filters))
 _OFFERED: Mapping[str, Any] = {
     "mode": (Mode, Field(AUTO, description="how to search; auto chooses by the question")),
     "documents": (

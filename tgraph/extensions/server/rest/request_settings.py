@@ -41,7 +41,7 @@ _FIELDS = {
     "answer": """least_confidence sure_confidence longest_quote language response_type
         general_knowledge""",
     "integrity": "strict",
-    "sparql_search": "least_likelihood most_rows most_witnesses seconds",
+    "sparql_search": "least_likelihood most_rows most_witnesses seconds max_context_tokens",
 }
 ALLOWED = frozenset(
     f"{section}.{field}" for section, fields in _FIELDS.items() for field in fields.split()

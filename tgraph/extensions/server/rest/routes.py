@@ -104,7 +104,7 @@ class RestRoute(APIRoute):
     @property
     def declaration(self) -> Declaration:
         """The rights that a caller needs, and what answers contain."""
-        (need,) = (each for each in self.dependencies if isinstance(each, _Needs))
+        (need,) = (dependency for dependency in self.dependencies if isinstance(dependency, _Needs))
         return Declaration(cast(tuple[Right, ...], need.scopes), need.contents)
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
