@@ -27,7 +27,7 @@ from pyoxigraph import Literal, NamedNode, RdfFormat, Triple, serialize
 
 import tgraph
 from tgraph import vocabulary as v
-from tgraph.compute.algebra import Aggregate, CompareGroups, Count, Exists, GroupRows, Share
+from tgraph.compute.algebra import Aggregate, CompareGroups, Count, Exists, GroupRows, RowShare
 from tgraph.compute.computation import Computation, compute_plan, plan_query
 from tgraph.compute.evaluation import Computed
 from tgraph.compute.results import decisive_solutions
@@ -229,7 +229,7 @@ def import_facts(facts: sqlite3.Connection, folder: Path) -> KnowledgeGraph:
 def answer_values(computed: Computed, names: GraphSource) -> set[str]:
     """Return the values that a result says."""
     query = computed.query
-    if isinstance(query, Count | Aggregate | CompareGroups | Share | Exists):
+    if isinstance(query, Count | Aggregate | CompareGroups | RowShare | Exists):
         if isinstance(query, Count) and query.distinct:
             return {write_value(computed.bindings[0]["distinct"].value)}
         return {write_value(term.value) for row in computed.bindings for term in row.values()}

@@ -27,7 +27,7 @@ from tgraph.compute.algebra import (
     Path,
     Query,
     Rows,
-    Share,
+    RowShare,
     Within,
 )
 from tgraph.index.catalogue import KnownClass, KnownProperty
@@ -168,7 +168,7 @@ queries: st.SearchStrategy[Query] = st.one_of(
         st.just(((MAKERS[0],), (MAKERS[1],))),
         st.booleans(),
     ),
-    st.builds(Share, _rows),
+    st.builds(RowShare, _rows),
     _simple_forms(_rows),
 )
 """Queries over such a graph, in all forms that have any number of rows."""

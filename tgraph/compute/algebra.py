@@ -220,7 +220,7 @@ class CompareGroups:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class RowShare:
     """The share of the members of a class that meet all conditions."""
 
     rows: Rows
@@ -259,7 +259,7 @@ Query = (
     | Extreme
     | GroupRows
     | CompareGroups
-    | Share
+    | RowShare
     | Difference
     | CompareTwo
     | Exists

@@ -65,20 +65,22 @@ def _doubt_rows(query: Query, links: QuestionLinks) -> Iterator[str]:
     rows = query.rows
     if len(set(rows.only)) < len(rows.only):
         yield "it compares a thing with itself"
-    known = rows.known_class
-    is_named = any(link.known.key == known.key for link in links.classes) if known else True
-    if known and known.kind == "name" and not is_named:
-        yield f"the question doesn't name “{known.label}”"
+    known_class = rows.known_class
+    is_named = (
+        any(link.known.key == known_class.key for link in links.classes) if known_class else True
+    )
+    if known_class and known_class.kind == "name" and not is_named:
+        yield f"the question doesn't name “{known_class.label}”"
     superlatives = {links.words[min(e.span)].lower for e in links.extremes if len(e.span) == 1}
     if any(getattr(condition, "label", "") in superlatives for condition in rows.conditions):
         yield "a word for a place in an order is read as a value"
-    if known and known.kind == "table":
-        yield from _doubt_table(query, known)
+    if known_class and known_class.kind == "table":
+        yield from _doubt_table(query, known_class)
 
 
-def _doubt_table(query: Query, known: KnownClass) -> Iterator[str]:
+def _doubt_table(query: Query, known_class: KnownClass) -> Iterator[str]:
     """Doubt totals, cells of several values, and cells that say that there is none."""
-    if not isinstance(query, ListRows) and any(map(_is_total, known.rows)):
+    if not isinstance(query, ListRows) and any(map(_is_total, known_class.rows)):
         yield "the table has a row of totals"
     for condition in query.rows.conditions:
         if isinstance(condition, Lacks):
@@ -145,9 +147,9 @@ def _doubt_order(query: Query, links: QuestionLinks) -> Iterator[str]:
 
 
 def _doubt_numbers(path: Path) -> Iterator[str]:
-    known = path.last
-    if path.reads_number and any(read_date(value.label) for value in known.values):
-        yield f"{known.label} has dates, of which one number is none"
+    known_class = path.last
+    if path.reads_number and any(read_date(value.label) for value in known_class.values):
+        yield f"{known_class.label} has dates, of which one number is none"
 
 
 def _doubt_count(query: Query, links: QuestionLinks) -> Iterator[str]:
@@ -155,8 +157,8 @@ def _doubt_count(query: Query, links: QuestionLinks) -> Iterator[str]:
         return
     lowers = _lowers(links)
     if query.distinct and word_set("computing", "different").isdisjoint(lowers):
-        known = query.rows.known_class
-        if known and known.kind != "type" and not known.type_label:
+        known_class = query.rows.known_class
+        if known_class and known_class.kind != "type" and not known_class.type_label:
             yield f"rows may be meant, or different values of {query.distinct.last.label}"
     counts = [span for kind, spans in links.cues.items() if kind == "count" for span in spans]
     for link in links.properties:
@@ -185,8 +187,8 @@ def _doubt_shown(query: Query, links: QuestionLinks) -> Iterator[str]:
     if any(at in link.span for link in links.classes):
         return
     heads = [link for link in links.properties if at in link.span and link.score > BY_SYNONYM]
-    known = query.rows.known_class
-    stated = {iri for iri, _ in known.properties} if known else set()
+    known_class = query.rows.known_class
+    stated = {iri for iri, _ in known_class.properties} if known_class else set()
     if heads and target is None and all(link.known.iri in stated for link in heads):
         yield f"the question asks for {heads[0].known.label}"
 

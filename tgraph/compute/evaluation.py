@@ -24,7 +24,7 @@ from tgraph.compute.algebra import (
     ListRows,
     OneOf,
     Query,
-    Share,
+    RowShare,
     Within,
     totalled_path,
 )
@@ -129,7 +129,7 @@ def _evaluate(store: Store, asked: Query, bounds: EvaluationBounds, deadline: fl
     ]
     whole = (
         _read_solutions(store, pattern_of(whole_of(query)), query, bounds, deadline)
-        if isinstance(query, Share)
+        if isinstance(query, RowShare)
         else ()
     )
     conflicting = {(solution.row, solution.group) for solution in conflicts}
@@ -154,7 +154,7 @@ def _evaluate(store: Store, asked: Query, bounds: EvaluationBounds, deadline: fl
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
+class _RowReading:
     """What was read of a result; ``row_count`` is that of all rows, where not all were read."""
 
     bindings: Sequence[Bindings]
@@ -165,7 +165,7 @@ class _Reading:
 
 def _read_rows(
     store: Store, query: Query, sparql: str, bounds: EvaluationBounds, deadline: float
-) -> _Reading:
+) -> _RowReading:
     """Return the result of a query and its solutions; of more than are read the first."""
     pattern = pattern_of(query)
     terms = _read_terms(store, pattern, bounds, deadline)
@@ -180,7 +180,7 @@ def _read_rows(
         bindings = _read_few(store, query, sparql, solutions, bounds, deadline)
     is_cut = is_cut or len(bindings) > bounds.rows
     if not is_cut:
-        return _Reading(bindings, solutions)
+        return _RowReading(bindings, solutions)
     if _needs_all_rows(query):
         raise QueryError(
             f"The query compares more than {bounds.rows:,} rows.",
@@ -190,7 +190,7 @@ def _read_rows(
         first = restrict_rows(pattern, _first_rows(query, bindings[: bounds.rows]))
         solutions = list(_read_solutions(store, first, query, bounds, deadline))
     [counted] = _read_bindings(store, print_row_count(query), bounds, deadline)
-    return _Reading(bindings, solutions[: bounds.rows], True, _read_count(counted))
+    return _RowReading(bindings, solutions[: bounds.rows], True, _read_count(counted))
 
 
 def _needs_no_rows(query: Query) -> bool:
@@ -206,11 +206,11 @@ def _count_rows(
     solutions: list[Solution],
     bounds: EvaluationBounds,
     deadline: float,
-) -> _Reading:
+) -> _RowReading:
     text = print_measures(query) if isinstance(query, Aggregate) else sparql
     [counted] = _read_bindings(store, text, bounds, deadline)
     name = "total" if isinstance(query, Aggregate) else "count"
-    return _Reading([{name: counted[name]}], solutions, True, _read_count(counted))
+    return _RowReading([{name: counted[name]}], solutions, True, _read_count(counted))
 
 
 def _read_few(
@@ -223,26 +223,26 @@ def _read_few(
 ) -> list[Bindings]:
     """Return the result of a query whose solutions were all read: of a few among many members
     without going through all of them once more."""
-    rows, known = tuple(dict.fromkeys(s.row for s in solutions)), query.rows.known_class
+    rows, known_class = tuple(dict.fromkeys(s.row for s in solutions)), query.rows.known_class
     if isinstance(query, Count) and query.distinct is None:
         return [{"count": Literal(len(rows))}]
-    is_few = known is not None and 0 < len(rows) <= MOST_LISTED <= known.members // 10
-    if is_few and not query.rows.step and not isinstance(query, Share):
+    is_few = known_class is not None and 0 < len(rows) <= MOST_LISTED <= known_class.members // 10
+    if is_few and not query.rows.step and not isinstance(query, RowShare):
         sparql = print_query(replace(query, rows=replace(query.rows, only=rows)))
     return list(_read_bindings(store, sparql, bounds, deadline))
 
 
 def _read_places(
     store: Store, query: Query, bounds: EvaluationBounds, deadline: float
-) -> _Reading | None:
+) -> _RowReading | None:
     """Return the first places of an extreme of more rows than are read, without putting all rows
     in order; None where that is not known to be the same."""
-    known = query.rows.known_class
+    known_class = query.rows.known_class
     if not isinstance(query, Extreme) or query.shown or not is_single(query):
         return None
-    assert known is not None
+    assert known_class is not None
     assert query.path is not None
-    if known.members <= bounds.rows:
+    if known_class.members <= bounds.rows:
         return None
     ordered = list(_read_bindings(store, print_order(query, bounds.rows + 1), bounds, deadline))
     if len(ordered) <= bounds.rows:
@@ -258,14 +258,14 @@ def _read_places(
     bindings = [{"row": row[ROW.value], "value": row[MEASURED.value]} for row in first]
     compared = restrict_rows(pattern_of(query), _first_rows(query, bindings))
     solutions = list(_read_solutions(store, compared, query, bounds, deadline))
-    return _Reading(bindings, solutions, True, _count_measured(store, query, bounds, deadline))
+    return _RowReading(bindings, solutions, True, _count_measured(store, query, bounds, deadline))
 
 
 def _count_measured(store: Store, query: Extreme, bounds: EvaluationBounds, deadline: float) -> int:
     """Return the number of rows with a value, as the catalogue counts them where all are asked."""
-    known, path = query.rows.known_class, query.path
-    if known is not None and path is not None and not query.rows.conditions:
-        return dict(known.properties)[path.last.iri]
+    known_class, path = query.rows.known_class, query.path
+    if known_class is not None and path is not None and not query.rows.conditions:
+        return dict(known_class.properties)[path.last.iri]
     [counted] = _read_bindings(store, print_measures(query), bounds, deadline)
     return _read_count(counted)
 
@@ -277,7 +277,7 @@ def _read_count(binding: Bindings) -> int:
 def _needs_all_rows(query: Query) -> bool:
     """Return whether the answer is worked out from the rows, and not by the query."""
     has_place = isinstance(query, GroupRows) and query.place is not None
-    return has_place or isinstance(query, CompareGroups | Share)
+    return has_place or isinstance(query, CompareGroups | RowShare)
 
 
 def _first_rows(query: Extreme, bindings: Sequence[Bindings]) -> list[NamedNode]:

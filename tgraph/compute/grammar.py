@@ -94,14 +94,14 @@ def linked_tables(links: QuestionLinks, catalogue: Catalogue) -> list[KnownClass
     members = {value for link in values for value in link.values}
     classes = {link.known.key for link in links.classes}
 
-    def matches(known: KnownClass) -> int:
-        columns = {column.property for column in known.columns}
-        is_member = not members.isdisjoint(known.rows)
-        return len(columns & iris) + is_member + 2 * (known.key in classes)
+    def matches(known_class: KnownClass) -> int:
+        columns = {column.property for column in known_class.columns}
+        is_member = not members.isdisjoint(known_class.rows)
+        return len(columns & iris) + is_member + 2 * (known_class.key in classes)
 
-    tables = [known for known in catalogue.classes if known.kind == "table"]
+    tables = [known_class for known_class in catalogue.classes if known_class.kind == "table"]
     if len(tables) > 1:
-        tables.sort(key=lambda known: (-matches(known), -known.members))
+        tables.sort(key=lambda known_class: (-matches(known_class), -known_class.members))
         tables = [table for table in tables if matches(table)] or tables[:1]
     return tables[:MOST_TABLES]
 
@@ -115,9 +115,9 @@ class _Grammar:
         self._find_paths = find_paths
 
     def candidates(self) -> Iterator[CandidateQuery]:
-        for known, base in self._classes():
-            for conditions in self._conditions(known):
-                yield from self._forms(known, base + conditions)
+        for known_class, base in self._classes():
+            for conditions in self._conditions(known_class):
+                yield from self._forms(known_class, base + conditions)
 
     # --- classes ---
 
@@ -136,11 +136,11 @@ class _Grammar:
             why = f"“{self._text(link.span)}” is the class {describe_class(link.known)}"
             yield link.known, QueryPart(link.span, (link.score,), (why,))
         spans: Span = frozenset().union(*(link.span for link in class_links.values()))
-        for known in self._catalogue.classes:
-            if known.key in class_links or known.kind == "type":
+        for known_class in self._catalogue.classes:
+            if known_class.key in class_links or known_class.kind == "type":
                 continue
-            reason = f"no word names the class; {describe_class(known)} has what is asked"
-            yield known, QueryPart(spans - spans, (ASSUMED_CLASS,), (reason,))
+            reason = f"no word names the class; {describe_class(known_class)} has what is asked"
+            yield known_class, QueryPart(spans - spans, (ASSUMED_CLASS,), (reason,))
 
     @property
     def _asks_whole(self) -> bool:
@@ -150,16 +150,16 @@ class _Grammar:
     def _text(self, span: Span) -> str:
         return " ".join(self._links.words[at].text for at in sorted(span))
 
-    def _properties(self, known: KnownClass) -> dict[NamedNode, KnownProperty]:
+    def _properties(self, known_class: KnownClass) -> dict[NamedNode, KnownProperty]:
         """Return the properties that may be computed with: of a table its columns, of others what
         tables or imported graphs state."""
-        properties = (self._catalogue.property_of(iri) for iri, _ in known.properties)
+        properties = (self._catalogue.property_of(iri) for iri, _ in known_class.properties)
         return {field.iri: field for field in properties if field.is_structured}
 
-    def _links_to(self, known: KnownClass) -> list[PropertyLink]:
+    def _links_to(self, known_class: KnownClass) -> list[PropertyLink]:
         """Return a link for each property of a class that the question names, with all words that
         name it."""
-        field = self._properties(known)
+        field = self._properties(known_class)
         links: dict[NamedNode, PropertyLink] = {}
         for link in self._links.properties:
             if link.known.iri in field:
@@ -170,25 +170,25 @@ class _Grammar:
 
     # --- conditions ---
 
-    def _conditions(self, known: KnownClass) -> Iterator[QueryPart]:
+    def _conditions(self, known_class: KnownClass) -> Iterator[QueryPart]:
         """Yield the ways in which the values and bounds of the question are conditions."""
         used: Span = frozenset().union(
-            *(link.span for link in self._links.classes if link.known.key == known.key)
+            *(link.span for link in self._links.classes if link.known.key == known_class.key)
         )
         spans: dict[Span, list[QueryPart]] = {}
         for value in self._links.values:
             if value.span <= used:
                 continue
             ways = spans.setdefault(value.span, [])
-            ways += self._value_conditions(known, value)
+            ways += self._value_conditions(known_class, value)
         for bound in self._links.bounds:
-            spans[bound.span] = list(self._bound_conditions(known, bound))
+            spans[bound.span] = list(self._bound_conditions(known_class, bound))
         ways_by_span = [spans[span] or [QueryPart()] for span in sorted(spans, key=min)]
         for parts in product(*ways_by_span):
             yield sum_parts(parts)
 
-    def _value_conditions(self, known: KnownClass, link: ValueLink) -> Iterator[QueryPart]:
-        rows = set(known.rows)
+    def _value_conditions(self, known_class: KnownClass, link: ValueLink) -> Iterator[QueryPart]:
+        rows = set(known_class.rows)
         members = tuple(value for value in link.values if value in rows)
         if members:
             why = f"“{self._text(link.span)}” is a row"
@@ -198,18 +198,18 @@ class _Grammar:
                 (why,),
                 only=tuple(m for m in members if isinstance(m, NamedNode)),
             )
-        field = self._properties(known)
-        paths = self._find_paths(known, link.values)
+        field = self._properties(known_class)
+        paths = self._find_paths(known_class, link.values)
         for path in paths:
             if link.properties and path[-1] not in link.properties:
                 continue
             steps = tuple(self._catalogue.property_of(iri) for iri in path)
             if len(path) == 1 and path[0] not in field:
                 continue
-            yield from self._value_condition(known, link, Path(steps))
+            yield from self._value_condition(known_class, link, Path(steps))
 
     def _value_condition(
-        self, known: KnownClass, link: ValueLink, path: Path
+        self, known_class: KnownClass, link: ValueLink, path: Path
     ) -> Iterator[QueryPart]:
         span, score, why = link.span, link.score, f"“{self._text(link.span)}” is a value of"
         naming = [
@@ -233,8 +233,8 @@ class _Grammar:
             condition = Equals(path, link.values, link.label)
         yield QueryPart(span, (score,), (reason,), (condition,))
 
-    def _bound_conditions(self, known: KnownClass, link: BoundLink) -> Iterator[QueryPart]:
-        for part, bound, upper in self._bounded_properties(known, link):
+    def _bound_conditions(self, known_class: KnownClass, link: BoundLink) -> Iterator[QueryPart]:
+        for part, bound, upper in self._bounded_properties(known_class, link):
             assert part.path is not None
             if link.days is not None:
                 compared = _compare_days(part.path, link.order, link.days)
@@ -246,9 +246,9 @@ class _Grammar:
             yield replace(part, path=None, conditions=tuple(orders))
 
     def _bounded_properties(
-        self, known: KnownClass, link: BoundLink
+        self, known_class: KnownClass, link: BoundLink
     ) -> Iterator[tuple[QueryPart, Decimal, Decimal | None]]:
-        for field in self._properties(known).values():
+        for field in self._properties(known_class).values():
             if field.kind not in _MEASURED:
                 continue
             is_time = field.kind in ("year", "date")
@@ -305,29 +305,31 @@ class _Grammar:
 
     # --- forms ---
 
-    def _forms(self, known: KnownClass, base: QueryPart) -> Iterator[CandidateQuery]:
+    def _forms(self, known_class: KnownClass, base: QueryPart) -> Iterator[CandidateQuery]:
         links = self._links
-        rows = Rows(known, base.conditions, base.only)
+        rows = Rows(known_class, base.conditions, base.only)
         if links.cue("difference") and len(base.only) == 2:
             yield from self._measured(
-                known, base, lambda path: Difference(rows, path), "difference"
+                known_class, base, lambda path: Difference(rows, path), "difference"
             )
         extremes = links.extremes
         if len(base.only) == 2 and extremes:
-            yield from self._compared(known, base, rows)
+            yield from self._compared(known_class, base, rows)
             return
         if len(base.only) > 1:
             return
         if links.cue("sum"):
-            yield from self._measured(known, base, lambda path: Aggregate(rows, "sum", path), "sum")
+            yield from self._measured(
+                known_class, base, lambda path: Aggregate(rows, "sum", path), "sum"
+            )
         elif links.cue("average"):
             yield from self._measured(
-                known, base, lambda path: Aggregate(rows, "average", path), "average"
+                known_class, base, lambda path: Aggregate(rows, "average", path), "average"
             )
         elif extremes and not (links.cue("count")):
-            yield from self._extreme(known, base, rows)
+            yield from self._extreme(known_class, base, rows)
         elif links.cue("count"):
-            yield from self._counted(known, base, rows)
+            yield from self._counted(known_class, base, rows)
         elif links.cue("whether"):
             if base.conditions:
                 yield self._candidate(
@@ -336,7 +338,7 @@ class _Grammar:
                     "asks whether there is one",
                 )
         else:
-            yield from self._listed(known, base, rows)
+            yield from self._listed(known_class, base, rows)
 
     def _candidate(
         self, query: Query, part: QueryPart, reason: str, *, is_computing: bool = True
@@ -344,11 +346,11 @@ class _Grammar:
         return CandidateQuery(query, part.span, part.scores, (*part.reasons, reason), is_computing)
 
     def _measured(
-        self, known: KnownClass, base: QueryPart, make: Callable[[Path], Query], cue: str
+        self, known_class: KnownClass, base: QueryPart, make: Callable[[Path], Query], cue: str
     ) -> Iterator[CandidateQuery]:
         """Yield a total or difference of each property of numbers that the question names."""
         span = self._links.cue(cue)  # type: ignore[arg-type]
-        for field in self._properties(known).values():
+        for field in self._properties(known_class).values():
             if field.kind != "number":
                 continue
             words, score, why = self._measure(field, span, (), frozenset())
@@ -357,11 +359,11 @@ class _Grammar:
                 yield self._candidate(make(Path((field,))), part, f"asks for the {cue}")
 
     def _extreme_paths(
-        self, known: KnownClass, link: ExtremeLink
+        self, known_class: KnownClass, link: ExtremeLink
     ) -> Iterator[tuple[KnownProperty, QueryPart]]:
         """Yield the properties that an extreme may be of."""
         ways = []
-        for field in self._properties(known).values():
+        for field in self._properties(known_class).values():
             if field.kind not in _MEASURED or (field.kind == "number" and link.is_time):
                 continue
             if field.kind != "number" and not link.is_time:
@@ -377,43 +379,51 @@ class _Grammar:
         sure = [way for way in ways if way[1].scores[0] > ASSUMED_PROPERTY]
         yield from sure or ways
 
-    def _extreme(self, known: KnownClass, base: QueryPart, rows: Rows) -> Iterator[CandidateQuery]:
+    def _extreme(
+        self, known_class: KnownClass, base: QueryPart, rows: Rows
+    ) -> Iterator[CandidateQuery]:
         for link in self._links.extremes:
             if link.is_comparative:
                 continue
-            for field, part in self._extreme_paths(known, link):
+            for field, part in self._extreme_paths(known_class, link):
                 query = Extreme(rows, Path((field,)), link.is_most, link.places)
                 place = "greatest" if link.is_most else "least"
                 yield self._candidate(query, base + part, f"asks for the {place} {field.label}")
 
-    def _compared(self, known: KnownClass, base: QueryPart, rows: Rows) -> Iterator[CandidateQuery]:
+    def _compared(
+        self, known_class: KnownClass, base: QueryPart, rows: Rows
+    ) -> Iterator[CandidateQuery]:
         """Yield the comparisons of two rows, which the question names in their order."""
         asks_which = not self._links.cue("whether")
         for link in self._links.extremes:
-            for field, part in self._extreme_paths(known, link):
+            for field, part in self._extreme_paths(known_class, link):
                 query = CompareTwo(rows, Path((field,)), link.is_most, asks_which)
                 span = QueryPart(self._links.cue("whether"))
                 yield self._candidate(query, base + part + span, f"compares {field.label}")
 
-    def _counted(self, known: KnownClass, base: QueryPart, rows: Rows) -> Iterator[CandidateQuery]:
+    def _counted(
+        self, known_class: KnownClass, base: QueryPart, rows: Rows
+    ) -> Iterator[CandidateQuery]:
         count = QueryPart(self._links.cue("count"))
         yield self._candidate(Count(rows), base + count, "asks how many")
         if groups := self._links.cue("group"):
-            for link in self._links_to(known):
+            for link in self._links_to(known_class):
                 part = base + count + QueryPart(groups | link.span, (link.score,))
                 yield self._candidate(
                     GroupRows(rows, Path((link.known,))), part, f"asks for each {link.known.label}"
                 )
-        for link in self._links_to(known):
+        for link in self._links_to(known_class):
             if link.span.isdisjoint(base.span) and link.known.kind in ("entity", "text"):
                 part = base + count + QueryPart(link.span, (link.score,))
                 reason = f"asks how many different {link.known.label}"
                 yield self._candidate(Count(rows, Path((link.known,))), part, reason)
 
-    def _listed(self, known: KnownClass, base: QueryPart, rows: Rows) -> Iterator[CandidateQuery]:
+    def _listed(
+        self, known_class: KnownClass, base: QueryPart, rows: Rows
+    ) -> Iterator[CandidateQuery]:
         if base.conditions:
             yield self._candidate(ListRows(rows), base, "asks which")
-        for link in self._links_to(known):
+        for link in self._links_to(known_class):
             if link.span.isdisjoint(base.span) and (base.conditions or base.only):
                 part = base + QueryPart(link.span, (link.score,))
                 yield self._candidate(
@@ -443,16 +453,19 @@ def _compare_days(path: Path, order: Order, days: tuple[date, date]) -> tuple[Co
 class Conditions(_Grammar):
     """What may be asked of the members of a class: their properties, and bounds on them."""
 
-    def properties_of(self, known: KnownClass) -> dict[NamedNode, KnownProperty]:
+    def properties_of(self, known_class: KnownClass) -> dict[NamedNode, KnownProperty]:
         """Return the properties of a class that may be computed with."""
-        return self._properties(known)
+        return self._properties(known_class)
 
-    def bound_conditions(self, known: KnownClass, link: BoundLink) -> Iterator[QueryPart]:
+    def bound_conditions(self, known_class: KnownClass, link: BoundLink) -> Iterator[QueryPart]:
         """Yield the conditions that a bound of the question may be."""
-        yield from self._bound_conditions(known, link)
+        yield from self._bound_conditions(known_class, link)
 
 
-def describe_class(known: KnownClass) -> str:
+def describe_class(known_class: KnownClass) -> str:
     """Return a class in words."""
-    kinds = {"table": f"“{known.label}”, a table of {known.members} rows", "type": known.label}
-    return kinds.get(known.kind, f"of names that begin with “{known.label}”")
+    kinds = {
+        "table": f"“{known_class.label}”, a table of {known_class.members} rows",
+        "type": known_class.label,
+    }
+    return kinds.get(known_class.kind, f"of names that begin with “{known_class.label}”")

@@ -15,7 +15,7 @@ from tgraph.compute.algebra import (
     Path,
     Place,
     Rows,
-    Share,
+    RowShare,
     Total,
 )
 from tgraph.compute.grammar import Conditions
@@ -42,7 +42,7 @@ class GroupForms(Conditions):
         yield from self._compared_groups(known, base)
         if self._links.cue("share") and base.conditions:
             part = base + QueryPart(self._links.cue("share"))
-            yield self._candidate(Share(rows), part, "asks for a share")
+            yield self._candidate(RowShare(rows), part, "asks for a share")
         if self._links.cue("whether"):
             return
         for by in self._groups(known, base):

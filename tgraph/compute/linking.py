@@ -218,30 +218,36 @@ def _spans_of(stems: Sequence[str], words: Sequence[LinkedWord]) -> Iterator[Spa
 
 
 def _link_classes(words: Sequence[LinkedWord], catalogue: Catalogue) -> Iterator[ClassLink]:
-    for known in catalogue.classes:
-        labels = dict.fromkeys(filter(None, (known.type_label, known.label, *known.synonyms)))
+    for catalogue_entry in catalogue.classes:
+        labels = dict.fromkeys(
+            filter(
+                None, (catalogue_entry.type_label, catalogue_entry.label, *catalogue_entry.synonyms)
+            )
+        )
         for label in labels:
             if stems := _label_stems(label):
-                yield from (ClassLink(span, known, EXACT) for span in _spans_of(stems, words))
+                yield from (
+                    ClassLink(span, catalogue_entry, EXACT) for span in _spans_of(stems, words)
+                )
 
 
 def _link_properties(words: Sequence[LinkedWord], catalogue: Catalogue) -> Iterator[PropertyLink]:
-    for known in catalogue.properties:
-        stems = [s for s in _label_stems(known.name) if s not in STOP_WORDS] or list(
-            _label_stems(known.name)
+    for catalogue_entry in catalogue.properties:
+        stems = [s for s in _label_stems(catalogue_entry.name) if s not in STOP_WORDS] or list(
+            _label_stems(catalogue_entry.name)
         )
         label_spans = list(_spans_of(stems, words)) if stems else []
-        for synonym in map(_label_stems, known.synonyms):
+        for synonym in map(_label_stems, catalogue_entry.synonyms):
             label_spans += _spans_of(synonym, words) if synonym else ()
-        yield from (PropertyLink(span, known, BY_STEMS) for span in label_spans)
+        yield from (PropertyLink(span, catalogue_entry, BY_STEMS) for span in label_spans)
         taken: Span = frozenset().union(*label_spans)
         for at, word in enumerate(words):
             if at in taken or word.lower in STOP_WORDS:
                 continue
             if word.stem in stems:
-                yield PropertyLink(frozenset((at,)), known, BY_PART)
+                yield PropertyLink(frozenset((at,)), catalogue_entry, BY_PART)
             elif any(_mean_alike(word.stem, s) for s in stems):
-                yield PropertyLink(frozenset((at,)), known, BY_SYNONYM)
+                yield PropertyLink(frozenset((at,)), catalogue_entry, BY_SYNONYM)
 
 
 @cache
@@ -300,15 +306,20 @@ def _link_values(
         if _may_be_name(words[start : start + length])
     ]
     texts = {span: " ".join(words[at].text for at in span) for span in spans}
-    class_labels = sorted({known.type_label or known.label for known in catalogue.classes})
+    class_labels = sorted(
+        {
+            catalogue_entry.type_label or catalogue_entry.label
+            for catalogue_entry in catalogue.classes
+        }
+    )
     prefixed = {
         text: [f"{label} {text}" for label in class_labels]
         for span, text in texts.items()
         if any(map(str.isdigit, text))
     }
     sought = [*texts.values(), *(name for names in prefixed.values() for name in names)]
-    terms = {known.iri.value for known in catalogue.properties}
-    terms |= {known.type for known in catalogue.classes}
+    terms = {catalogue_entry.iri.value for catalogue_entry in catalogue.properties}
+    terms |= {catalogue_entry.type for catalogue_entry in catalogue.classes}
     named = {
         name: [iri for iri in iris if iri not in terms]
         for name, iris in find_names(list(dict.fromkeys(sought))).items()
@@ -365,8 +376,8 @@ def _value_links(
             yield ValueLink(span, text, (value,), score, tuple(sorted(properties, key=str)))
     if folded not in shown and len(text) > 1:
         by_value: defaultdict[Object, list[NamedNode]] = defaultdict(list)
-        for known, literal in find_literals(text):
-            by_value[literal].append(known)
+        for catalogue_entry, literal in find_literals(text):
+            by_value[literal].append(catalogue_entry)
         for literal, known_properties in by_value.items():
             yield ValueLink(span, text, (literal,), EXACT, tuple(known_properties))
     for name in prefixed.get(text, ()):
@@ -379,13 +390,13 @@ def _values_by_name(catalogue: Catalogue) -> Mapping[str, Mapping[Object, set[Na
     by_name: defaultdict[str, defaultdict[Object, set[NamedNode]]] = defaultdict(
         lambda: defaultdict(set)
     )
-    for known in catalogue.properties:
-        if known.kind in ("text", "entity"):
-            for shown in known.values:
+    for catalogue_entry in catalogue.properties:
+        if catalogue_entry.kind in ("text", "entity"):
+            for shown in catalogue_entry.values:
                 name = shown.label.casefold()
                 head = re.split(r"\s*[(,]", name)[0]
                 for form in {name, head} - {""}:
-                    by_name[form][shown.value].add(known.iri)
+                    by_name[form][shown.value].add(catalogue_entry.iri)
     return by_name
 
 

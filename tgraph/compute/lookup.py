@@ -28,47 +28,53 @@ def choose_computable(catalogue: Catalogue) -> Catalogue:
     No table of which many rows are one member, since a number of rows would be wrong; no property
     of a class that has values in several units there; one class of those with the same name,
     members and properties, as an import states a class beside the one that the graph gives."""
-    merged = [known for known in catalogue.classes if _merges_rows(known)]
-    merged_types = {known.type for known in merged}
-    merged_members = frozenset(row for known in merged for row in known.rows)
+    merged = [known_class for known_class in catalogue.classes if _merges_rows(known_class)]
+    merged_types = {known_class.type for known_class in merged}
+    merged_members = frozenset(row for known_class in merged for row in known_class.rows)
     by_members: dict[object, KnownClass] = {}
-    for known in sorted(catalogue.classes, key=lambda one: one.key):
-        if known.kind == "name" and known.key in STOP_WORDS:
+    for known_class in sorted(catalogue.classes, key=lambda one: one.key):
+        if known_class.kind == "name" and known_class.key in STOP_WORDS:
             continue  # "The Lego Movie" is no "the"
-        if _merges_rows(known) or (known.type and known.type in merged_types):
+        if _merges_rows(known_class) or (known_class.type and known_class.type in merged_types):
             continue
-        if known.kind == "name" and not merged_members.isdisjoint(known.rows):
+        if known_class.kind == "name" and not merged_members.isdisjoint(known_class.rows):
             continue
-        twin = (known.kind, known.label.casefold(), known.members, frozenset(known.properties))
-        by_members.setdefault(twin if known.kind == "type" else known.key, known)
-    names = {known.key for known in by_members.values()}
-    classes = (known for known in catalogue.classes if known.key in names)
+        twin = (
+            known_class.kind,
+            known_class.label.casefold(),
+            known_class.members,
+            frozenset(known_class.properties),
+        )
+        by_members.setdefault(twin if known_class.kind == "type" else known_class.key, known_class)
+    names = {known_class.key for known_class in by_members.values()}
+    classes = (known_class for known_class in catalogue.classes if known_class.key in names)
     return replace(
-        catalogue, classes=tuple(_with_single_units(known, catalogue) for known in classes)
+        catalogue,
+        classes=tuple(_with_single_units(known_class, catalogue) for known_class in classes),
     )
 
 
-def _merges_rows(known: KnownClass) -> bool:
+def _merges_rows(known_class: KnownClass) -> bool:
     """Return whether the name of a table's rows tells too few of them apart to be a name."""
-    return known.merged_rows > _MOST_MERGED * (known.members + known.merged_rows)
+    return known_class.merged_rows > _MOST_MERGED * (known_class.members + known_class.merged_rows)
 
 
 _MOST_MERGED = 0.2
 """The share of a table's rows that may be called as others are, and are one member with them."""
 
 
-def _with_single_units(known: KnownClass, catalogue: Catalogue) -> KnownClass:
+def _with_single_units(known_class: KnownClass, catalogue: Catalogue) -> KnownClass:
     units: defaultdict[str, set[str]] = defaultdict(set)
-    properties = [catalogue.property_of(iri) for iri, _ in known.properties]
+    properties = [catalogue.property_of(iri) for iri, _ in known_class.properties]
     for stated in properties:
         units[stated.name].add(stated.unit)
     mixed = {stated.iri for stated in properties if len(units[stated.name]) > 1}
     if not mixed:
-        return known
+        return known_class
     return replace(
-        known,
-        properties=tuple(pair for pair in known.properties if pair[0] not in mixed),
-        columns=tuple(column for column in known.columns if column.property not in mixed),
+        known_class,
+        properties=tuple(pair for pair in known_class.properties if pair[0] not in mixed),
+        columns=tuple(column for column in known_class.columns if column.property not in mixed),
     )
 
 
@@ -80,37 +86,39 @@ class KnowledgeLookup:
     catalogue: Catalogue
     _memory: dict[object, tuple[object, ...]] = field(default_factory=dict, repr=False)
 
-    def find_connections(self, known: KnownClass, target: Target) -> tuple[Path, ...]:
+    def find_connections(self, known_class: KnownClass, target: Target) -> tuple[Path, ...]:
         """Return the shortest paths from members of a class to values, or to members of another
         class: the properties of tables and imported graphs, followed in both directions."""
-        key = (known.key, target.key if isinstance(target, KnownClass) else target)
-        return self._once(("connections", *key), lambda: self._connections(known, target))
+        key = (known_class.key, target.key if isinstance(target, KnownClass) else target)
+        return self._once(("connections", *key), lambda: self._connections(known_class, target))
 
-    def find_members(self, known: KnownClass, values: tuple[Object, ...]) -> tuple[NamedNode, ...]:
+    def find_members(
+        self, known_class: KnownClass, values: tuple[Object, ...]
+    ) -> tuple[NamedNode, ...]:
         """Return those of the values that are members of a class."""
 
         def find() -> Sequence[NamedNode]:
             nodes = [value for value in values if isinstance(value, NamedNode)]
-            return self._nodes(print_members(known, nodes)) if nodes else ()
+            return self._nodes(print_members(known_class, nodes)) if nodes else ()
 
-        return self._once(("members", known.key, values), find)
+        return self._once(("members", known_class.key, values), find)
 
-    def find_classes(self, known: KnownClass, path: Path) -> tuple[KnownClass, ...]:
+    def find_classes(self, known_class: KnownClass, path: Path) -> tuple[KnownClass, ...]:
         """Return the classes of what a path leads to."""
 
         def find() -> Sequence[KnownClass]:
-            types = {node.value for node in self._nodes(print_classes(known, path))}
+            types = {node.value for node in self._nodes(print_classes(known_class, path))}
             return [one for one in self.catalogue.classes if one.type in types]
 
-        return self._once(("classes", known.key, path), find)
+        return self._once(("classes", known_class.key, path), find)
 
-    def _connections(self, known: KnownClass, target: Target) -> Sequence[Path]:
+    def _connections(self, known_class: KnownClass, target: Target) -> Sequence[Path]:
         structured = [one.iri for one in self.catalogue.properties if one.is_structured]
         for length in range(1, LONGEST_PATH + 1):
             paths = []
             for backward in product((False, True), repeat=length):
                 positions = tuple(at for at, is_backward in enumerate(backward) if is_backward)
-                text = print_connections(known, target, structured, backward)
+                text = print_connections(known_class, target, structured, backward)
                 for iris in self._rows(text):
                     steps = tuple(map(self.catalogue.property_of, iris))
                     paths.append(Path(steps, positions))

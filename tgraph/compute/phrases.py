@@ -61,7 +61,7 @@ called by a noun; one that is followed backward; each property beyond the first.
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PhrasePart:
     """What words of a phrase mean: the words, how sure that is, why, and the conditions; with
     ``path`` what is measured."""
 
@@ -71,8 +71,8 @@ class Part:
     conditions: tuple[Condition, ...] = ()
     query: Extreme | GroupRows | None = None
 
-    def __add__(self, other: Part) -> Part:
-        return Part(
+    def __add__(self, other: PhrasePart) -> PhrasePart:
+        return PhrasePart(
             self.span | other.span,
             self.scores + other.scores,
             self.reasons + other.reasons,
@@ -82,12 +82,12 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Phrase:
+class RowPhrase:
     """A phrase that names members of a class, and the query that gives them."""
 
     known: KnownClass
     query: ListRows | Extreme | GroupRows
-    part: Part
+    part: PhrasePart
 
     @property
     def rows(self) -> Rows:
@@ -106,10 +106,10 @@ def make_phrase_candidates(
     links: QuestionLinks, lookup: KnowledgeLookup, conditions: Conditions
 ) -> Iterator[CandidateQuery]:
     """Yield the queries that a question may mean as a phrase."""
-    yield from _Reader(links, lookup, conditions).candidates()
+    yield from _PhraseReader(links, lookup, conditions).candidates()
 
 
-class _Reader:
+class _PhraseReader:
     """The reading of one question."""
 
     def __init__(
@@ -147,7 +147,7 @@ class _Reader:
         starts |= {min(link.span) for link in self._links.extremes}
         return sorted(starts)[:DEEPEST]
 
-    def _candidate(self, query: Query, part: Part, reason: str) -> CandidateQuery:
+    def _candidate(self, query: Query, part: PhrasePart, reason: str) -> CandidateQuery:
         is_computing = not isinstance(query, ListRows) or bool(query.rows.conditions)
         return CandidateQuery(query, part.span, part.scores, (*part.reasons, reason), is_computing)
 
@@ -156,29 +156,29 @@ class _Reader:
         ends = {max(link.span) + 1 for link in self._links.extremes}
         return min(self._links.cue("count"), default=-1) in ends
 
-    def _is_asked(self, phrase: Phrase) -> bool:
+    def _is_asked(self, phrase: RowPhrase) -> bool:
         """Return whether a phrase asks for more than what it names."""
         return not (isinstance(phrase.query, ListRows) and phrase.rows.only)
 
-    def _counts(self, phrase: Phrase) -> Iterator[CandidateQuery]:
-        part = phrase.part + Part(self._links.cue("count"))
+    def _counts(self, phrase: RowPhrase) -> Iterator[CandidateQuery]:
+        part = phrase.part + PhrasePart(self._links.cue("count"))
         if isinstance(phrase.query, ListRows):
             yield self._candidate(Count(phrase.rows), part, "asks how many")
 
-    def _totals(self, phrase: Phrase) -> Iterator[CandidateQuery]:
+    def _totals(self, phrase: RowPhrase) -> Iterator[CandidateQuery]:
         total: Total = "sum" if self._links.cue("sum") else "average"
-        cue = Part(self._links.cue("sum") or self._links.cue("average"))
+        cue = PhrasePart(self._links.cue("sum") or self._links.cue("average"))
         for path, part in self._shown_paths(phrase):
             if path.kind == "number":
                 query = Aggregate(phrase.rows, total, path)
                 yield self._candidate(query, phrase.part + part + cue, f"asks for the {total}")
 
-    def _shown(self, phrase: Phrase) -> Iterator[CandidateQuery]:
+    def _shown(self, phrase: RowPhrase) -> Iterator[CandidateQuery]:
         for path, part in self._shown_paths(phrase):
             query = ListRows(phrase.rows, path)
             yield self._candidate(query, phrase.part + part, f"asks for the {path.label}")
 
-    def _shown_paths(self, phrase: Phrase) -> Iterator[tuple[Path, Part]]:
+    def _shown_paths(self, phrase: RowPhrase) -> Iterator[tuple[Path, PhrasePart]]:
         """Yield what the words outside a phrase ask of its members: properties, the nearest to the
         phrase first, or how much of a measure they have."""
         outside = [
@@ -195,20 +195,24 @@ class _Reader:
                 *self._further(phrase.known, link, outside, part),
             ):
                 if path.kind == "number":
-                    yield path, shown + Part(self._links.cue("count"))
+                    yield path, shown + PhrasePart(self._links.cue("count"))
                 elif not self._links.cue("count"):
                     yield path, shown
         yield from self._degrees(phrase.known, phrase.part.span)
         yield from self._whereabouts(phrase.known)
 
     def _further(
-        self, known: KnownClass, link: PropertyLink, outside: Sequence[PropertyLink], part: Part
-    ) -> Iterator[tuple[Path, Part]]:
+        self,
+        known_class: KnownClass,
+        link: PropertyLink,
+        outside: Sequence[PropertyLink],
+        part: PhrasePart,
+    ) -> Iterator[tuple[Path, PhrasePart]]:
         """Yield the properties that are asked of a property's values: the population of the
         capital."""
         if link.known.kind != "entity":
             return
-        for end in self._lookup.find_classes(known, Path((link.known,))):
+        for end in self._lookup.find_classes(known_class, Path((link.known,))):
             for other in self._own(end, outside):
                 if max(other.span) < min(link.span):
                     path = Path((link.known, other.known))
@@ -216,22 +220,22 @@ class _Reader:
             for path, degree in self._degrees(end, link.span):
                 yield Path((link.known, *path.properties)), part + degree
 
-    def _degrees(self, known: KnownClass, taken: Span) -> Iterator[tuple[Path, Part]]:
+    def _degrees(self, known_class: KnownClass, taken: Span) -> Iterator[tuple[Path, PhrasePart]]:
         """Yield what "how long" and "how high" ask for."""
         for degree in self._links.degrees:
             if degree.span.isdisjoint(taken):
-                yield from self._measures(known, degree, ())
+                yield from self._measures(known_class, degree, ())
 
-    def _whereabouts(self, known: KnownClass) -> Iterator[tuple[Path, Part]]:
+    def _whereabouts(self, known_class: KnownClass) -> Iterator[tuple[Path, PhrasePart]]:
         if self._lowers[:1] == ["where"]:
-            for field in self._conditions.properties_of(known).values():
+            for field in self._conditions.properties_of(known_class).values():
                 if field.kind in ("entity", "text") and names_alike("location", field.name):
                     why = f"“where” asks for {field.label}"
-                    yield Path((field,)), Part(frozenset((0,)), (BY_UNIT,), (why,))
+                    yield Path((field,)), PhrasePart(frozenset((0,)), (BY_UNIT,), (why,))
 
     # --- phrases ---
 
-    def _phrases(self, start: int, end: int, depth: int) -> Iterator[Phrase]:
+    def _phrases(self, start: int, end: int, depth: int) -> Iterator[RowPhrase]:
         """Yield the phrases that words may be: a class or a value with what follows it."""
         if depth > DEEPEST or start >= end:
             return
@@ -249,73 +253,81 @@ class _Reader:
             if min(value.span) == first_value and first_value < first_head + 3:
                 yield from self._value_phrases(value, start, end, depth)
 
-    def _class_phrases(self, head: ClassLink, start: int, end: int, depth: int) -> Iterator[Phrase]:
-        known, first, after = head.known, min(head.span), max(head.span) + 1
-        why = f"“{self._text(head.span)}” is the class {describe_class(known)}"
-        base = Part(head.span, (head.score,), (why,))
+    def _class_phrases(
+        self, head: ClassLink, start: int, end: int, depth: int
+    ) -> Iterator[RowPhrase]:
+        known_class, first, after = head.known, min(head.span), max(head.span) + 1
+        why = f"“{self._text(head.span)}” is the class {describe_class(known_class)}"
+        base = PhrasePart(head.span, (head.score,), (why,))
         before = [
             link
             for link in self._links.extremes
             if start <= min(link.span) and max(link.span) < first and not link.is_comparative
         ]
         lead = self._values_in(start, first)
-        for modified in self._modifiers(known, after, end, depth):
-            for leading in self._leading(known, lead):
+        for modified in self._modifiers(known_class, after, end, depth):
+            for leading in self._leading(known_class, lead):
                 part = base + modified + leading
                 if part.query is not None:
                     query = part.query
                     rows = replace(query.rows, conditions=query.rows.conditions + part.conditions)
                     if isinstance(query, Extreme):
                         query = replace(query, rows=rows)
-                    yield Phrase(known, query, part)
+                    yield RowPhrase(known_class, query, part)
                     continue
-                rows = Rows(known, part.conditions)
+                rows = Rows(known_class, part.conditions)
                 if not before:
-                    yield Phrase(known, ListRows(rows), part)
+                    yield RowPhrase(known_class, ListRows(rows), part)
                 for link in before:
-                    for path, measured in self._measures(known, link, range(after, end)):
+                    for path, measured in self._measures(known_class, link, range(after, end)):
                         extreme = Extreme(rows, path, link.is_most, link.places)
-                        yield Phrase(known, extreme, part + measured)
+                        yield RowPhrase(known_class, extreme, part + measured)
 
-    def _leading(self, known: KnownClass, values: Sequence[ValueLink]) -> Iterator[Part]:
+    def _leading(
+        self, known_class: KnownClass, values: Sequence[ValueLink]
+    ) -> Iterator[PhrasePart]:
         """Yield the conditions of values that stand before a class: "Texas cities"."""
         if not values:
-            yield Part()
+            yield PhrasePart()
         for value in values:
-            yield from self._value_parts(known, value, frozenset(), 0)
+            yield from self._value_parts(known_class, value, frozenset(), 0)
 
     def _value_phrases(
         self, value: ValueLink, start: int, end: int, depth: int
-    ) -> Iterator[Phrase]:
+    ) -> Iterator[RowPhrase]:
         """Yield the members that a value names, with a class beside it: "the Mississippi river"."""
-        for known, members in self._bearing_classes(value):
-            span = value.span | self._beside(value, known)
-            why = f"“{self._text(value.span)}” is {describe_class(known)}"
-            base = Part(span, (value.score,), (why,))
-            for modified in self._modifiers(known, max(span) + 1, end, depth):
+        for known_class, members in self._bearing_classes(value):
+            span = value.span | self._beside(value, known_class)
+            why = f"“{self._text(value.span)}” is {describe_class(known_class)}"
+            base = PhrasePart(span, (value.score,), (why,))
+            for modified in self._modifiers(known_class, max(span) + 1, end, depth):
                 if modified.query is None:
                     part = base + modified
-                    yield Phrase(known, ListRows(Rows(known, part.conditions, members)), part)
+                    yield RowPhrase(
+                        known_class, ListRows(Rows(known_class, part.conditions, members)), part
+                    )
 
     def _bearing_classes(
         self, value: ValueLink
     ) -> Iterator[tuple[KnownClass, tuple[NamedNode, ...]]]:
         """Yield the classes of what a value names, tables before the types of the same members."""
         paths_seen: set[tuple[NamedNode, ...]] = set()
-        for known in sorted(self._lookup.catalogue.classes, key=lambda one: one.kind != "table"):
-            members = self._lookup.find_members(known, value.values)
-            if members and (known.kind == "table" or members not in paths_seen):
-                yield known, members
-            if known.kind == "table":
+        for known_class in sorted(
+            self._lookup.catalogue.classes, key=lambda one: one.kind != "table"
+        ):
+            members = self._lookup.find_members(known_class, value.values)
+            if members and (known_class.kind == "table" or members not in paths_seen):
+                yield known_class, members
+            if known_class.kind == "table":
                 paths_seen.add(members)
 
-    def _has_table(self, known: KnownClass) -> bool:
+    def _has_table(self, known_class: KnownClass) -> bool:
         return any(
-            one.kind == "table" and one.is_whole_type and one.type == known.type
+            one.kind == "table" and one.is_whole_type and one.type == known_class.type
             for one in self._lookup.catalogue.classes
         )
 
-    def _beside(self, value: ValueLink, known: KnownClass) -> Span:
+    def _beside(self, value: ValueLink, known_class: KnownClass) -> Span:
         """Return the words of a class that stand beside a value of the class."""
         first, last = min(value.span), max(value.span)
         while first and self._lowers[first - 1] in ("of", "named", "called", "the"):
@@ -323,24 +335,26 @@ class _Reader:
         beside: Span = frozenset()
         for link in self._links.classes:
             is_next = min(link.span) == last + 1 or max(link.span) == first - 1
-            if is_next and link.known.key == known.key:
+            if is_next and link.known.key == known_class.key:
                 beside |= link.span
         return beside
 
     # --- modifiers ---
 
-    def _modifiers(self, known: KnownClass, start: int, end: int, depth: int) -> Iterator[Part]:
+    def _modifiers(
+        self, known_class: KnownClass, start: int, end: int, depth: int
+    ) -> Iterator[PhrasePart]:
         """Yield what the words after a class ask of its members."""
         at = self._first_element(start, end)
-        yield from self._by_absence(known, start, end)
+        yield from self._by_absence(known_class, start, end)
         if at is None:
-            yield Part()
+            yield PhrasePart()
             return
-        yield from self._by_values(known, start, at, end, depth)
-        yield from self._by_phrases(known, start, at, end, depth)
-        yield from self._by_extremes(known, start, at, end, depth)
-        yield from self._by_comparisons(known, start, at, end, depth)
-        yield from self._by_bounds(known, at, end, depth)
+        yield from self._by_values(known_class, start, at, end, depth)
+        yield from self._by_phrases(known_class, start, at, end, depth)
+        yield from self._by_extremes(known_class, start, at, end, depth)
+        yield from self._by_comparisons(known_class, start, at, end, depth)
+        yield from self._by_bounds(known_class, at, end, depth)
 
     def _first_element(self, start: int, end: int) -> int | None:
         links = self._links
@@ -352,16 +366,16 @@ class _Reader:
         return min((place for place in places if start <= place < end), default=None)
 
     def _by_values(
-        self, known: KnownClass, start: int, at: int, end: int, depth: int
-    ) -> Iterator[Part]:
+        self, known_class: KnownClass, start: int, at: int, end: int, depth: int
+    ) -> Iterator[PhrasePart]:
         for value in self._values_in(at, end):
             if min(value.span) > at + 3:
                 continue
             if not self._only_classes(at, min(value.span)):
                 continue
             after = max(value.span) + 1
-            for tail in self._modifiers(known, after, end, depth):
-                for part in self._value_parts(known, value, frozenset(range(start, end)), at):
+            for tail in self._modifiers(known_class, after, end, depth):
+                for part in self._value_parts(known_class, value, frozenset(range(start, end)), at):
                     if part.span.isdisjoint(tail.span - value.span):
                         yield part + tail
 
@@ -372,15 +386,15 @@ class _Reader:
         return all(at in class_words or at not in content for at in range(start, end))
 
     def _value_parts(
-        self, known: KnownClass, value: ValueLink, within: Span, before: int
-    ) -> Iterator[Part]:
+        self, known_class: KnownClass, value: ValueLink, within: Span, before: int
+    ) -> Iterator[PhrasePart]:
         links = self._links
         negations = [
             cue for cue in links.cues.get("negation", ()) if cue <= within and min(cue) < before
         ]
         beside = self._classes_beside(value)
         values = self._narrow(value, beside)
-        for path in self._lookup.find_connections(known, values):
+        for path in self._lookup.find_connections(known_class, values):
             if value.properties and path.last.iri not in value.properties:
                 continue
             connection = self._name_connection(path, within - value.span)
@@ -390,7 +404,7 @@ class _Reader:
             if negations:
                 span |= frozenset().union(*negations)
                 condition = Differs(path, values, value.label)
-            yield Part(span, (value.score, *connection.scores), (why,), (condition,))
+            yield PhrasePart(span, (value.score, *connection.scores), (why,), (condition,))
 
     def _narrow(self, value: ValueLink, beside: Span) -> tuple[Object, ...]:
         """Return those of the values that are of the class that stands beside them."""
@@ -407,32 +421,32 @@ class _Reader:
                 beside |= self._beside(value, link.known)
         return beside
 
-    def _name_connection(self, path: Path, within: Span) -> Part:
+    def _name_connection(self, path: Path, within: Span) -> PhrasePart:
         """Return the words that name the properties of a connection, and how surely."""
         span: Span = frozenset()
         scores = []
-        for number, known in enumerate(path.properties):
+        for number, known_class in enumerate(path.properties):
             links = [
                 link
                 for link in self._links.properties
-                if link.known.iri == known.iri and link.span <= within
+                if link.known.iri == known_class.iri and link.span <= within
             ]
             span = span.union(*(link.span for link in links))
-            is_relation = _ends_in_preposition(known.name)
+            is_relation = _ends_in_preposition(known_class.name)
             unnamed = UNNAMED if is_relation else UNNAMED_NOUN
             score = max((link.score for link in links), default=unnamed)
-            preposition = known.name.split()[-1]
+            preposition = known_class.name.split()[-1]
             near = [at for at in within if self._lowers[at] == preposition]
             if not links and is_relation and near:
                 score = EXACT
             scores.append(score * (BACKWARD if number in path.backward else 1))
             if number:
                 scores.append(LONGER)
-        return Part(span, tuple(scores))
+        return PhrasePart(span, tuple(scores))
 
     def _by_phrases(
-        self, known: KnownClass, start: int, at: int, end: int, depth: int
-    ) -> Iterator[Part]:
+        self, known_class: KnownClass, start: int, at: int, end: int, depth: int
+    ) -> Iterator[PhrasePart]:
         """Yield the condition that a phrase within is connected with the members."""
         negated = [
             cue for cue in self._links.cues.get("negation", ()) if min(cue) in range(start, at + 1)
@@ -441,43 +455,47 @@ class _Reader:
             if negated and not phrase.is_bare:
                 continue
             trailing = frozenset(range(start, end)) - phrase.part.span
-            for path in self._lookup.find_connections(known, phrase.known):
+            for path in self._lookup.find_connections(known_class, phrase.known):
                 connection = self._name_connection(path, trailing)
-                part = phrase.part + Part(connection.span, connection.scores, (f"by {path.label}",))
+                part = phrase.part + PhrasePart(
+                    connection.span, connection.scores, (f"by {path.label}",)
+                )
                 if negated:
                     span = part.span.union(*negated)
-                    yield Part(span, part.scores, part.reasons, (Lacks(path),))
+                    yield PhrasePart(span, part.scores, part.reasons, (Lacks(path),))
                 elif not isinstance(phrase.query, ListRows) or phrase.query.rows.only == ():
-                    yield Part(part.span, part.scores, part.reasons, (Within(path, phrase.query),))
+                    yield PhrasePart(
+                        part.span, part.scores, part.reasons, (Within(path, phrase.query),)
+                    )
 
     def _by_extremes(
-        self, known: KnownClass, start: int, at: int, end: int, depth: int
-    ) -> Iterator[Part]:
+        self, known_class: KnownClass, start: int, at: int, end: int, depth: int
+    ) -> Iterator[PhrasePart]:
         """Yield "with the largest population", "with the most rivers"."""
         for link in self._links.extremes:
             if min(link.span) != at or link.is_comparative:
                 continue
             after = max(link.span) + 1
-            for path, measured in self._measures(known, link, range(start, end)):
+            for path, measured in self._measures(known_class, link, range(start, end)):
                 if self._belongs_to_class(link, measured):
                     continue
                 after_measure = max(measured.span) + 1
-                for tail in self._modifiers(known, max(after_measure, after), end, depth):
+                for tail in self._modifiers(known_class, max(after_measure, after), end, depth):
                     if tail.query is None:
-                        query = Extreme(Rows(known, tail.conditions), path, link.is_most)
+                        query = Extreme(Rows(known_class, tail.conditions), path, link.is_most)
                         yield replace(measured + tail, conditions=(), query=query)
             if self._lowers[after - 1] in ("most", "least", "fewest"):
-                yield from self._by_numbers(known, link, start, end, depth)
+                yield from self._by_numbers(known_class, link, start, end, depth)
 
-    def _belongs_to_class(self, link: ExtremeLink, measured: Part) -> bool:
+    def _belongs_to_class(self, link: ExtremeLink, measured: PhrasePart) -> bool:
         """Return whether a superlative is of the class that follows, as in "the largest city"."""
         after = max(link.span) + 1
         follows = any(min(head.span) == after for head in self._links.classes)
         return follows and after not in measured.span
 
     def _by_numbers(
-        self, known: KnownClass, link: ExtremeLink, start: int, end: int, depth: int
-    ) -> Iterator[Part]:
+        self, known_class: KnownClass, link: ExtremeLink, start: int, end: int, depth: int
+    ) -> Iterator[PhrasePart]:
         """Yield the condition of those to whom the most, or fewest, members of a class belong."""
         after = max(link.span) + 1
         heads = [head for head in self._links.classes if min(head.span) == after]
@@ -486,23 +504,25 @@ class _Reader:
                 if not isinstance(inner.query, ListRows) or inner.known.key != head.known.key:
                     continue
                 outside = frozenset(range(start, end)) - inner.part.span
-                for path in self._lookup.find_connections(known, inner.known):
+                for path in self._lookup.find_connections(known_class, inner.known):
                     connection = self._name_connection(path, outside)
                     place: Place = "greatest" if link.is_most else "least"
                     query = GroupRows(inner.query.rows, turn_path(path), place=place)
-                    part = inner.part + connection + Part(link.span, (), (f"by {path.label}",))
+                    part = (
+                        inner.part + connection + PhrasePart(link.span, (), (f"by {path.label}",))
+                    )
                     yield replace(part, conditions=(), query=query)
 
     def _by_comparisons(
-        self, known: KnownClass, start: int, at: int, end: int, depth: int
-    ) -> Iterator[Part]:
+        self, known_class: KnownClass, start: int, at: int, end: int, depth: int
+    ) -> Iterator[PhrasePart]:
         """Yield "heavier than P2", "longer than the longest river of Ohio"."""
         for link in self._links.extremes:
             if min(link.span) != at or not link.is_comparative:
                 continue
-            for path, measured in self._measures(known, link, range(start, end)):
+            for path, measured in self._measures(known_class, link, range(start, end)):
                 phrases = list(self._phrases(max(link.span) + 1, end, depth + 1))
-                alike = [phrase for phrase in phrases if phrase.known.key == known.key]
+                alike = [phrase for phrase in phrases if phrase.known.key == known_class.key]
                 for phrase in alike or phrases:
                     for other, _ in self._measures(phrase.known, link, range(start, end)):
                         is_one = isinstance(phrase.query, ListRows) and len(phrase.rows.only) == 1
@@ -515,38 +535,42 @@ class _Reader:
                             part = measured + phrase.part
                             yield replace(part, conditions=(condition,), query=None)
 
-    def _by_bounds(self, known: KnownClass, at: int, end: int, depth: int) -> Iterator[Part]:
+    def _by_bounds(
+        self, known_class: KnownClass, at: int, end: int, depth: int
+    ) -> Iterator[PhrasePart]:
         for link in self._links.bounds:
             if min(link.span) == at:
-                for bounded in self._conditions.bound_conditions(known, link):
-                    part = Part(bounded.span, bounded.scores, bounded.reasons, bounded.conditions)
-                    for tail in self._modifiers(known, max(link.span) + 1, end, depth):
+                for bounded in self._conditions.bound_conditions(known_class, link):
+                    part = PhrasePart(
+                        bounded.span, bounded.scores, bounded.reasons, bounded.conditions
+                    )
+                    for tail in self._modifiers(known_class, max(link.span) + 1, end, depth):
                         yield part + tail
 
-    def _by_absence(self, known: KnownClass, start: int, end: int) -> Iterator[Part]:
+    def _by_absence(self, known_class: KnownClass, start: int, end: int) -> Iterator[PhrasePart]:
         """Yield the condition that a property has no value: "without a capital"."""
         for cue in self._links.cues.get("negation", ()):
-            for link in self._own(known, self._links.properties):
+            for link in self._own(known_class, self._links.properties):
                 if (
                     start <= min(cue)
                     and max(cue) < min(link.span) <= max(cue) + 2
                     and max(link.span) < end
                 ):
                     part = self._property_part(link)
-                    yield Part(
+                    yield PhrasePart(
                         part.span | cue, part.scores, part.reasons, (Lacks(Path((link.known,))),)
                     )
 
     # --- measures ---
 
     def _measures(
-        self, known: KnownClass, link: ExtremeLink, place: Sequence[int]
-    ) -> Iterator[tuple[Path, Part]]:
+        self, known_class: KnownClass, link: ExtremeLink, place: Sequence[int]
+    ) -> Iterator[tuple[Path, PhrasePart]]:
         """Yield what a superlative may be of: a property that is named beside it or fits it, or one
         of the things that such a property leads to."""
         within = set(place) | link.span
         near = [one for one in self._links.properties if one.span <= within]
-        named = self._own(known, near)
+        named = self._own(known_class, near)
         kinds = ("year", "date") if link.is_time else ("number",)
         sure = [
             one
@@ -555,21 +579,23 @@ class _Reader:
         ]
         for one in sure:
             count = self._links.cue("count") if self._numbers_extreme() else frozenset()
-            yield Path((one.known,)), self._property_part(one) + Part(link.span | count)
+            yield Path((one.known,)), self._property_part(one) + PhrasePart(link.span | count)
         for one in named:
             if one.known.kind == "entity":
-                for end in self._lookup.find_classes(known, Path((one.known,))):
+                for end in self._lookup.find_classes(known_class, Path((one.known,))):
                     for path, part in self._fitting(end, link):
                         yield Path((one.known, *path.properties)), self._property_part(one) + part
         if not sure:
-            yield from self._fitting(known, link)
+            yield from self._fitting(known_class, link)
 
-    def _fitting(self, known: KnownClass, link: ExtremeLink) -> Iterator[tuple[Path, Part]]:
+    def _fitting(
+        self, known_class: KnownClass, link: ExtremeLink
+    ) -> Iterator[tuple[Path, PhrasePart]]:
         """Yield the properties of a class that an adjective measures: those called after it, else
         by what it measures, the nearest first, else of the same unit."""
         owned = [
             field
-            for field in self._conditions.properties_of(known).values()
+            for field in self._conditions.properties_of(known_class).values()
             if field.kind == ("year" if link.is_time else "number")
         ]
         for place, name in enumerate(quantities_of(link.names)):
@@ -578,22 +604,22 @@ class _Reader:
                 for field in fitting:
                     extra = len(field.name.split()) - 1
                     score = EXACT * 0.999**place * 0.8**extra
-                    yield Path((field,)), Part(link.span, (score,), (f"{field.label} fits",))
+                    yield Path((field,)), PhrasePart(link.span, (score,), (f"{field.label} fits",))
                 return
         for field in owned:
             is_unit = bool(link.measures) and measure_of(field.unit) in link.measures
             if is_unit and not names_other_quantity(field.name, link.names):
                 yield (
                     Path((field,)),
-                    Part(link.span, (BY_UNIT,), (f"the unit of {field.label} fits",)),
+                    PhrasePart(link.span, (BY_UNIT,), (f"the unit of {field.label} fits",)),
                 )
 
     # --- words ---
 
-    def _own(self, known: KnownClass, links: Sequence[PropertyLink]) -> list[PropertyLink]:
+    def _own(self, known_class: KnownClass, links: Sequence[PropertyLink]) -> list[PropertyLink]:
         """Return the links to properties of a class: where several share words, those that name
         the most words."""
-        fields = self._conditions.properties_of(known)
+        fields = self._conditions.properties_of(known_class)
         mine = [link for link in links if link.known.iri in fields]
         joined: dict[str, PropertyLink] = {}
         for link in mine:
@@ -606,9 +632,9 @@ class _Reader:
             if not any(_names_better(other, link) for other in joined.values())
         ]
 
-    def _property_part(self, link: PropertyLink) -> Part:
+    def _property_part(self, link: PropertyLink) -> PhrasePart:
         why = f"“{self._text(link.span)}” names {link.known.label}"
-        return Part(link.span, (link.score,), (why,))
+        return PhrasePart(link.span, (link.score,), (why,))
 
     def _values_in(self, start: int, end: int) -> list[ValueLink]:
         return [

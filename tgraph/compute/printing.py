@@ -34,7 +34,7 @@ from tgraph.compute.algebra import (
     Path,
     Query,
     Rows,
-    Share,
+    RowShare,
     Total,
     Within,
     measured_path,
@@ -100,7 +100,7 @@ def print_query(query: Query, names: _Names | None = None) -> str:
             return f"{_print_groups(query, pattern)}\nORDER BY {first} {GROUP}"
         case CompareGroups():
             return f"{_print_groups(query, pattern)}\nORDER BY {GROUP}"
-        case Share():
+        case RowShare():
             return _print_share(query)
         case Difference() | CompareTwo():
             return f"SELECT {ROW} {VALUE} WHERE {{\n{_single(pattern)}\n}}"
@@ -112,8 +112,8 @@ def print_query(query: Query, names: _Names | None = None) -> str:
 
 def name_columns(query: Query) -> dict[str, str]:
     """Return the variables of a query's result, in order, each with the head of its column."""
-    known = query.rows.known_class
-    row = (known.type_label or known.label) if known else "thing"
+    known_class = query.rows.known_class
+    row = (known_class.type_label or known_class.label) if known_class else "thing"
     match query:
         case Exists():
             return {"is": "answer"}
@@ -129,7 +129,7 @@ def name_columns(query: Query) -> dict[str, str]:
             return {GROUP.value: by.label, "total": f"{total}: {path.label}"}
         case CompareGroups(by=by):
             return {GROUP.value: by.label, "count": f"number: {row}"}
-        case Share():
+        case RowShare():
             return {"count": f"number: {row}", "whole": "of"}
         case ListRows(shown=None):
             return {ROW.value: row}
@@ -184,11 +184,11 @@ def _write_comparison(query: CompareTwo, names: _Names) -> str:
 
 def _named_classes(catalogue: Catalogue) -> Iterator[str]:
     """Yield the keys of the classes that are known by their key alone."""
-    keys = Counter(known.key for known in catalogue.classes)
+    keys = Counter(known_class.key for known_class in catalogue.classes)
     yield from (key for key, number in keys.items() if number == 1)
 
 
-def _print_share(query: Share) -> str:
+def _print_share(query: RowShare) -> str:
     counted, whole = print_query(Count(query.rows)), pattern_of(whole_of(query))
     return (
         f"SELECT ?count ?whole WHERE {{\n{_subquery(counted)}\n"
@@ -196,7 +196,7 @@ def _print_share(query: Share) -> str:
     )
 
 
-def whole_of(share: Share) -> ListRows:
+def whole_of(share: RowShare) -> ListRows:
     """Return the query for all members of the class that a share is of."""
     return ListRows(replace(share.rows, conditions=()))
 
@@ -285,8 +285,8 @@ def is_single(query: Query) -> bool:
     """Return whether the catalogue says that each row of a query is one solution, with one value:
     then nothing contradicts itself, and no row is found twice."""
     rows = query.rows
-    known, path = rows.known_class, totalled_path(query)
-    is_type = known is not None and (known.kind == "type" or known.is_whole_type)
+    known_class, path = rows.known_class, totalled_path(query)
+    is_type = known_class is not None and (known_class.kind == "type" or known_class.is_whole_type)
     if not is_type or rows.only or rows.step or path is None or not path.is_single:
         return False
     return all(map(_is_single_condition, rows.conditions))
@@ -347,7 +347,7 @@ def _unnamed_pattern(query: Query, names: _Names) -> Pattern:
         case ListRows(shown=path) | Count(distinct=path):
             if path is not None:
                 pattern += _path_pattern(path, VALUE, names)
-        case Exists() | Share():
+        case Exists() | RowShare():
             pass
     return pattern
 
@@ -420,8 +420,12 @@ def rows_pattern(rows: Rows, names: _Names) -> Pattern:
     if rows.only:
         pattern += Pattern(filters=(_one_of(start, rows.only),))
     if rows.known_class is not None:
-        known = rows.known_class
-        pattern += _steps_pattern(known, rows.step) if rows.step else _class_pattern(known, names)
+        known_class = rows.known_class
+        pattern += (
+            _steps_pattern(known_class, rows.step)
+            if rows.step
+            else _class_pattern(known_class, names)
+        )
     for condition in rows.conditions:
         pattern += _condition_pattern(condition, names, start)
     return pattern
@@ -432,12 +436,12 @@ def _start_of(rows: Rows) -> Variable:
     return ANCHOR if rows.step else ROW
 
 
-def _steps_pattern(known: KnownClass, step: int) -> Pattern:
+def _steps_pattern(known_class: KnownClass, step: int) -> Pattern:
     """Return the pattern of the members that stand some places after others."""
     pairs = [
-        f"({known.rows[at]} {known.rows[at + step]})"
-        for at in range(len(known.rows))
-        if 0 <= at + step < len(known.rows)
+        f"({known_class.rows[at]} {known_class.rows[at + step]})"
+        for at in range(len(known_class.rows))
+        if 0 <= at + step < len(known_class.rows)
     ]
     return Pattern(filters=(f"VALUES ({ANCHOR} {ROW}) {{ {' '.join(pairs)} }}",))
 
@@ -452,14 +456,14 @@ def _places_pattern(rows: Rows) -> Pattern:
     return Pattern(filters=(f"VALUES ({ROW} {MEASURED}) {{ {' '.join(pairs)} }}",))
 
 
-def _class_pattern(known: KnownClass, names: _Names | None = None) -> Pattern:
+def _class_pattern(known_class: KnownClass, names: _Names | None = None) -> Pattern:
     """Return the pattern of a class: its type, where that is the whole class, or its members."""
-    if known.kind == "type" or known.is_whole_type:
-        return Pattern((TriplePattern(ROW, v.RDF_TYPE, NamedNode(known.type)),))
-    if names is not None and known.key in names.keys:
-        key = Literal(known.key) if known.kind == "name" else NamedNode(known.key)
+    if known_class.kind == "type" or known_class.is_whole_type:
+        return Pattern((TriplePattern(ROW, v.RDF_TYPE, NamedNode(known_class.type)),))
+    if names is not None and known_class.key in names.keys:
+        key = Literal(known_class.key) if known_class.kind == "name" else NamedNode(known_class.key)
         return Pattern((TriplePattern(ROW, v.RDF_TYPE, key),))
-    return Pattern(filters=(_one_of(ROW, known.rows),))
+    return Pattern(filters=(_one_of(ROW, known_class.rows),))
 
 
 def _named(names: _Names) -> Pattern:
@@ -467,10 +471,10 @@ def _named(names: _Names) -> Pattern:
     return Pattern((TriplePattern(ROW, v.RDFS_LABEL, names.new("label")),))
 
 
-def print_paths(known: KnownClass, values: Sequence[NamedNode | Literal], length: int) -> str:
+def print_paths(known_class: KnownClass, values: Sequence[NamedNode | Literal], length: int) -> str:
     """Return the query for the paths of a length from members of a class to one of the values."""
     end, at = Variable("end"), ROW
-    class_pattern = _class_pattern(known)
+    class_pattern = _class_pattern(known_class)
     steps = []
     for number in range(1, length + 1):
         to = end if number == length else Variable(f"step{number}")
@@ -487,7 +491,7 @@ _MOST_PATHS = 20
 
 
 def print_connections(
-    known: KnownClass,
+    known_class: KnownClass,
     target: KnownClass | Sequence[NamedNode | Literal],
     properties: Sequence[NamedNode],
     backward: Sequence[bool],
@@ -495,7 +499,7 @@ def print_connections(
     """Return the query for the paths from members of a class to values, or to members of another
     class, by certain properties, each followed forward or backward."""
     end = Variable("end")
-    parts = [str(_class_pattern(known))]
+    parts = [str(_class_pattern(known_class))]
     if isinstance(target, KnownClass):
         ends = str(_class_pattern(target))
         parts.append(ends.replace(str(ROW), str(end)))
@@ -515,16 +519,16 @@ def print_connections(
     )
 
 
-def print_members(known: KnownClass, values: Sequence[NamedNode]) -> str:
+def print_members(known_class: KnownClass, values: Sequence[NamedNode]) -> str:
     """Return the query for those of the values that are members of a class."""
-    pattern = Pattern(filters=(_one_of(ROW, values),)) + _class_pattern(known)
+    pattern = Pattern(filters=(_one_of(ROW, values),)) + _class_pattern(known_class)
     return f"SELECT DISTINCT {ROW} WHERE {{\n{pattern}\n}}\nORDER BY {ROW}"
 
 
-def print_classes(known: KnownClass, path: Path) -> str:
+def print_classes(known_class: KnownClass, path: Path) -> str:
     """Return the query for the types of what a path leads to from members of a class."""
     names = _Names()
-    pattern = _class_pattern(known) + _path_pattern(path, VALUE, names)
+    pattern = _class_pattern(known_class) + _path_pattern(path, VALUE, names)
     pattern += Pattern((TriplePattern(VALUE, v.RDF_TYPE, Variable("type")),))
     return f"SELECT DISTINCT ?type WHERE {{\n{pattern}\n}}\nORDER BY ?type"
 
@@ -634,9 +638,9 @@ def _measure(path: Path, names: _Names) -> Pattern:
 def _path_pattern(path: Path, end: Node, names: _Names, start: Variable = ROW) -> Pattern:
     triples: list[TriplePattern] = []
     at: Node = start
-    for number, known in enumerate(path.properties):
+    for number, known_class in enumerate(path.properties):
         to = names.new("step") if number + 1 < len(path.properties) else end
         ends = (to, at) if number in path.backward else (at, to)
-        triples.append(TriplePattern(ends[0], known.iri, ends[1]))
+        triples.append(TriplePattern(ends[0], known_class.iri, ends[1]))
         at = to
     return Pattern(tuple(triples))

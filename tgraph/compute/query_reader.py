@@ -25,9 +25,9 @@ from tgraph.compute.algebra import (
     Total,
 )
 from tgraph.compute.query_syntax import (
-    Block,
     Expression,
     Operation,
+    PatternBlock,
     WrittenQuery,
     parse_query,
     refusal,
@@ -72,12 +72,12 @@ def _read_comparison(written: WrittenQuery, catalogue: Catalogue) -> CompareTwo 
         and isinstance(compared, Operation)
         and compared.name in ("<", ">")
         and set(compared.operands) == {left.object, right.object}
-        and block == Block(triples=block.triples, filters=block.filters)
+        and block == PatternBlock(triples=block.triples, filters=block.filters)
     ):
         return None
     if compared.operands[0] == right.object:
         left, right = right, left
-    pattern = WrittenPattern(Block(triples=(left,)), catalogue)
+    pattern = WrittenPattern(PatternBlock(triples=(left,)), catalogue)
     path = pattern.take_measure(left.object, _ORDERED)
     assert isinstance(left.subject, NamedNode)
     assert isinstance(right.subject, NamedNode)
@@ -269,7 +269,7 @@ def _find_single(written: WrittenQuery) -> WrittenQuery | None:
     """Return the inner query that gives each row its single value, where the pattern is one."""
     if not written.block.inner:
         return None
-    if len(written.block.inner) > 1 or written.block != Block(inner=written.block.inner):
+    if len(written.block.inner) > 1 or written.block != PatternBlock(inner=written.block.inner):
         raise refusal("A query stands within the pattern.", "Ask for its result by itself.")
     return written.block.inner[0]
 

@@ -63,19 +63,19 @@ class WrittenTriple:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class PatternBlock:
     """A group graph pattern by its parts."""
 
     triples: tuple[WrittenTriple, ...] = ()
     values: tuple[tuple[Variable, tuple[NamedNode | Literal, ...]], ...] = ()
     filters: tuple[Expression, ...] = ()
     binds: tuple[tuple[Variable, Expression], ...] = ()
-    minus: tuple[Block, ...] = ()
-    optional: tuple[Block, ...] = ()
+    minus: tuple[PatternBlock, ...] = ()
+    optional: tuple[PatternBlock, ...] = ()
     inner: tuple[WrittenQuery, ...] = ()
 
 
-Expression = Node | Operation | Block
+Expression = Node | Operation | PatternBlock
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class WrittenQuery:
     ``order`` are expressions, each with whether it descends."""
 
     is_ask: bool
-    block: Block
+    block: PatternBlock
     shown: tuple[tuple[Variable, Expression | None], ...] = ()
     groups: tuple[Expression, ...] = ()
     having: tuple[Expression, ...] = ()
@@ -185,10 +185,10 @@ _NOT_ALLOWED = {
 }
 
 
-def _read_block(group: CompValue) -> Block:
+def _read_block(group: CompValue) -> PatternBlock:
     if group.name == "SubSelect":
-        return Block(inner=(_read_form(group),))
-    parts: dict[str, list[Any]] = {name: [] for name in Block.__dataclass_fields__}
+        return PatternBlock(inner=(_read_form(group),))
+    parts: dict[str, list[Any]] = {name: [] for name in PatternBlock.__dataclass_fields__}
     for part in group.part or ():
         match part.name:
             case "TriplesBlock":
@@ -207,7 +207,7 @@ def _read_block(group: CompValue) -> Block:
                 _read_nested(part, parts)
             case name:
                 raise refusal(*_NOT_ALLOWED.get(name, (f"A pattern can't have {name}.", "")))
-    return Block(**{name: tuple(values) for name, values in parts.items()})
+    return PatternBlock(**{name: tuple(values) for name, values in parts.items()})
 
 
 def _read_nested(part: CompValue, parts: dict[str, list[Any]]) -> None:

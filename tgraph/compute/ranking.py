@@ -20,7 +20,7 @@ from tgraph.compute.algebra import (
     Exists,
     GroupRows,
     Query,
-    Share,
+    RowShare,
 )
 from tgraph.compute.doubts import doubt_result, find_doubt
 from tgraph.compute.features import Features, features_of, question_cues, result_features
@@ -109,8 +109,8 @@ def has_query(one: RankedQuery, other: RankedQuery) -> bool:
 
 def is_of_table(candidate: CandidateQuery) -> bool:
     """Return whether a candidate is of the rows of a table."""
-    known = candidate.query.rows.known_class
-    return known is not None and known.kind == "table"
+    known_class = candidate.query.rows.known_class
+    return known_class is not None and known_class.kind == "table"
 
 
 def is_rivalled(strict: RankedQuery, learnt: RankedQuery, find_terms: FindTerms) -> bool:
@@ -118,7 +118,7 @@ def is_rivalled(strict: RankedQuery, learnt: RankedQuery, find_terms: FindTerms)
     has, of a form that they were learnt of."""
     query, other = strict.candidate.query, learnt.candidate.query
     if learnt.likelihood < LEAST_RIVAL or isinstance(
-        query, Exists | Share | CompareGroups | CompareTwo | Difference
+        query, Exists | RowShare | CompareGroups | CompareTwo | Difference
     ):
         return False
     is_each_group = isinstance(query, GroupRows) and query.place is None
@@ -183,9 +183,9 @@ def _rank_strict(candidate: CandidateQuery, links: QuestionLinks) -> RankedQuery
 
 
 def _preference(candidate: CandidateQuery, score: float) -> tuple[float, int, int]:
-    known = candidate.query.rows.known_class
-    order = ("table", "type", "name").index(known.kind) if known else 3
-    return -round(score, 4), order, -(known.members if known else 0)
+    known_class = candidate.query.rows.known_class
+    order = ("table", "type", "name").index(known_class.kind) if known_class else 3
+    return -round(score, 4), order, -(known_class.members if known_class else 0)
 
 
 # --- readings that leave words out ------------------------------------------------------------

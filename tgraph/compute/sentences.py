@@ -29,7 +29,7 @@ from tgraph.compute.algebra import (
     OneOf,
     Path,
     Rows,
-    Share,
+    RowShare,
     Within,
     measured_path,
 )
@@ -160,39 +160,40 @@ class _Writer:
             case _:
                 return self._judged(query)
 
-    def _judged(self, query: CompareGroups | Share | Exists) -> str:
+    def _judged(self, query: CompareGroups | RowShare | Exists) -> str:
         match query:
             case CompareGroups():
                 return self._two_groups(query)
-            case Share():
+            case RowShare():
                 return self._share()
             case Exists():
                 return f"yes: {self._counted()}"
 
     def _none(self) -> str:
         rows = self._query.rows
-        known = rows.known_class
+        known_class = rows.known_class
         path = measured_path(self._query)
         if path is not None and rows.only:
             return f"there is no single {path.last.name} of {list_names(self._terms(rows.only))}"
         predicate = self.describe_conditions(rows) or "is in the result"
         if path is not None and not rows.conditions:
             predicate = f"has {path.last.name}"
-        if known is not None and known.is_closed:
-            return f"none of the {known.members:,} {self._plural()} in “{known.label}” {predicate}"
+        if known_class is not None and known_class.is_closed:
+            members = f"{known_class.members:,} {self._plural()} in “{known_class.label}”"
+            return f"none of the {members} {predicate}"
         return f"the documents name no {self._noun()} that {predicate}"
 
     def _how_many(self, count: int) -> str:
         rows = self._query.rows
-        known = rows.known_class
+        known_class = rows.known_class
         predicate = self.describe_conditions(rows, plural=count != 1)
-        if known is not None and known.is_closed:
+        if known_class is not None and known_class.is_closed:
             if not predicate:
-                return f"there are {count:,} {self._plural()} in “{known.label}”"
-            of = f"{count:,} of the {known.members:,} {self._plural()} in “{known.label}”"
-            return f"{of} {predicate}"
+                return f"there are {count:,} {self._plural()} in “{known_class.label}”"
+            members = f"{known_class.members:,} {self._plural()} in “{known_class.label}”"
+            return f"{count:,} of the {members} {predicate}"
         noun = self._plural() if count != 1 else self._noun()
-        if known is not None and known.kind == "name":
+        if known_class is not None and known_class.kind == "name":
             return f"there {'are' if count != 1 else 'is'} {count:,} {noun}{_that(predicate)}"
         return f"the documents name {count:,} {noun}{_that(predicate)}"
 
@@ -240,16 +241,22 @@ class _Writer:
 
     def _missing(self, path: Path) -> str:
         """Return the sentence on members without a value, where that is known."""
-        rows, known = self._query.rows, self._query.rows.known_class
-        if known is None or rows.conditions or rows.only or not known.rows or self._computed.is_cut:
+        rows, known_class = self._query.rows, self._query.rows.known_class
+        if (
+            known_class is None
+            or rows.conditions
+            or rows.only
+            or not known_class.rows
+            or self._computed.is_cut
+        ):
             return ""
-        missing = known.members - len(
+        missing = known_class.members - len(
             {*self._computed.rows, *(s.row for s in self._computed.conflicts)}
         )
         if not missing:
             return ""
         has = "has" if missing == 1 else "have"
-        of = f"{missing:,} of the {known.members:,} {self._plural()}"
+        of = f"{missing:,} of the {known_class.members:,} {self._plural()}"
         return f" {of} {has} no value of {path.last.name}."
 
     def _extreme(self, query: Extreme) -> str:
@@ -504,12 +511,16 @@ class _Writer:
     # --- words ---
 
     def _noun(self) -> str:
-        known = self._query.rows.known_class
-        if known is None:
+        known_class = self._query.rows.known_class
+        if known_class is None:
             return "thing"
-        if known.kind == "table":
-            return known.type_label or "row"
-        return known.label if known.label.isupper() else known.label[:1].lower() + known.label[1:]
+        if known_class.kind == "table":
+            return known_class.type_label or "row"
+        return (
+            known_class.label
+            if known_class.label.isupper()
+            else known_class.label[:1].lower() + known_class.label[1:]
+        )
 
     def _plural(self) -> str:
         noun = self._noun()
@@ -531,15 +542,15 @@ class _Writer:
         for at in range(len(parts) - 1, 0, -1):
             if parts[at].startswith(has) and parts[at - 1].startswith(has):
                 parts[at] = parts[at].removeprefix(has)
-        said = " and ".join(parts)
-        return self._step(rows, said, plural) if rows.step else said
+        clause = " and ".join(parts)
+        return self._step(rows, clause, plural) if rows.step else clause
 
-    def _step(self, rows: Rows, said: str, plural: bool) -> str:
+    def _step(self, rows: Rows, clause: str, plural: bool) -> str:
         """Return that members stand beside others: "stands after one that has the maker Berg"."""
         if rows.only:
             anchor = list_names([self._label(row) for row in rows.only])
         else:
-            anchor = f"one that {said}" if said else "another"
+            anchor = f"one that {clause}" if clause else "another"
         stands = "stand" if plural else "stands"
         return f"{stands} directly {'after' if rows.step > 0 else 'before'} {anchor}"
 
@@ -565,8 +576,8 @@ class _Writer:
             return f"{'are' if plural else 'is'} {names}"
         assert condition.path is not None
         path = condition.path
-        if isinstance(condition, Equals | Differs) and (said := self._related(condition, plural)):
-            return said
+        if isinstance(condition, Equals | Differs) and (clause := self._related(condition, plural)):
+            return clause
         name = path.last.name if len(path.properties) == 1 else path.label
         is_verb = _is_participle(name)
         match condition:

@@ -115,8 +115,8 @@ class TableForms:
         ways: list[tuple[Path | None, QueryPart]] = [
             (None, QueryPart(self._class_span, (1.0,), ("asks for the rows",)))
         ]
-        shown = columns[:MOST_SHOWN]
-        ways += [(Path((own,)), self._column_part(own, "what is asked for")) for own in shown]
+        shown_path = columns[:MOST_SHOWN]
+        ways += [(Path((own,)), self._column_part(own, "what is asked for")) for own in shown_path]
         return ways
 
     def _measures(self, link: ExtremeLink | None = None) -> list[tuple[Path, QueryPart]]:
@@ -205,7 +205,7 @@ class TableForms:
         return {
             iri
             for iri, column in self._columns.items()
-            if any(shown.value in values for shown in column.values)
+            if any(shown_path.value in values for shown_path in column.values)
         }
 
     def _condition(self, path: Path, link: ValueLink, is_whole: bool) -> Condition:
@@ -275,8 +275,8 @@ class TableForms:
         yield from self._counts(base, rows)
         yield from self._relative(base, rows)
         if has_conditions:
-            for shown, part in self._shown:
-                yield base + part, ListRows(rows, shown)
+            for shown_path, part in self._shown:
+                yield base + part, ListRows(rows, shown_path)
 
     def _counts(self, base: QueryPart, rows: Rows) -> Iterator[tuple[QueryPart, Query]]:
         cue = self._links.cue("count") | self._cue_words("totals")
@@ -302,12 +302,12 @@ class TableForms:
             if link.is_time or not (link.measures or link.names):
                 measures.append((None, QueryPart(frozenset(), (ASSUMED_PROPERTY,), ("as listed",))))
             for measure, measured in measures:
-                for shown, part in self._shown:
-                    key = (measure, link.is_most, link.places, shown)
+                for shown_path, part in self._shown:
+                    key = (measure, link.is_most, link.places, shown_path)
                     if key in bases_seen:
                         continue
                     bases_seen.add(key)
-                    query = Extreme(rows, measure, link.is_most, link.places, shown)
+                    query = Extreme(rows, measure, link.is_most, link.places, shown_path)
                     yield base + cue + measured + part, query
                 if measure is not None and measure not in (path for path, _ in self._shown):
                     query = Extreme(rows, measure, link.is_most, link.places, measure)
@@ -327,8 +327,8 @@ class TableForms:
             if not words:
                 continue
             cue = QueryPart(words, (1.0,), ("asks for the row beside another",))
-            for shown, part in self._shown:
-                yield base + cue + part, ListRows(replace(rows, step=step), shown)
+            for shown_path, part in self._shown:
+                yield base + cue + part, ListRows(replace(rows, step=step), shown_path)
 
     def _totals(self, base: QueryPart, rows: Rows) -> Iterator[tuple[QueryPart, Query]]:
         for total in ("sum", "average"):
@@ -376,8 +376,8 @@ class TableForms:
         for others, part in ways:
             yield part, ListRows(others)
             yield part + QueryPart(self._links.cue("count")), Count(others)
-            for shown, named in self._shown[1:]:
-                yield part + named, ListRows(others, shown)
+            for shown_path, named in self._shown[1:]:
+                yield part + named, ListRows(others, shown_path)
 
     def _apart(self, base: QueryPart, rows: Rows) -> Iterator[tuple[QueryPart, Query]]:
         cue = self._links.cue("difference") or self._cue_words("more")

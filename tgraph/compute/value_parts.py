@@ -34,7 +34,7 @@ _DATE = re.compile(r"(-?\d{4})-(\d{2})-(\d{2})")
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class _IndexedValue:
     """A way to write a value, of one property or, without one, the name of a row."""
 
     tokens: Tokens
@@ -46,7 +46,7 @@ class _Entry:
 class ValueIndex:
     """The values of the catalogue and the names of rows, by their words."""
 
-    by_token: Mapping[str, Sequence[_Entry]] = field(default_factory=dict)
+    by_token: Mapping[str, Sequence[_IndexedValue]] = field(default_factory=dict)
 
     def link_parts(self, words: Sequence[LinkedWord], taken: Span) -> list[ValueLink]:
         """Return the links of words to values that have them, the longest of those that overlap;
@@ -92,7 +92,7 @@ class ValueIndex:
 
 def index_values(catalogue: Catalogue, names: Mapping[NamedNode, str]) -> ValueIndex:
     """Return the index of the catalogue's values; ``names`` are those of the rows of tables."""
-    by_token: defaultdict[str, list[_Entry]] = defaultdict(list)
+    by_token: defaultdict[str, list[_IndexedValue]] = defaultdict(list)
     columns = {c.property for known in catalogue.classes for c in known.columns}
     for known in catalogue.properties:
         if known.iri not in columns:
@@ -105,10 +105,10 @@ def index_values(catalogue: Catalogue, names: Mapping[NamedNode, str]) -> ValueI
 
 
 def _add(
-    by_token: defaultdict[str, list[_Entry]], text: str, value: Object, iri: NamedNode | None
+    by_token: defaultdict[str, list[_IndexedValue]], text: str, value: Object, iri: NamedNode | None
 ) -> None:
     for tokens in _writings(text):
-        entry = _Entry(tokens, value, iri)
+        entry = _IndexedValue(tokens, value, iri)
         for token in dict.fromkeys(tokens):
             by_token[token].append(entry)
 

@@ -24,10 +24,10 @@ from tgraph.compute.algebra import (
     Rows,
 )
 from tgraph.compute.query_syntax import (
-    Block,
     Expression,
     Node,
     Operation,
+    PatternBlock,
     WrittenTriple,
     refusal,
 )
@@ -64,13 +64,13 @@ class WrittenPattern:
     """A pattern by what the algebra has. ``row`` stands for the members; ``aliases`` are variables
     that stand for an expression."""
 
-    def __init__(self, block: Block, catalogue: Catalogue) -> None:
+    def __init__(self, block: PatternBlock, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
         self._properties = {p.iri: p for p in catalogue.properties}
         self._known_class: KnownClass | None = None
         self._sets: list[tuple[NamedNode, ...]] = []
         self._labels: dict[Variable, Node] = {}
-        self._negated: list[Block] = list(block.minus)
+        self._negated: list[PatternBlock] = list(block.minus)
         self._numeric: set[Variable] = set()
         self._leaves: list[_Leaf] = []
         self._inner: set[Node] = set()
@@ -88,7 +88,7 @@ class WrittenPattern:
 
     # --- structure ---
 
-    def _read_structure(self, block: Block) -> list[WrittenTriple]:
+    def _read_structure(self, block: PatternBlock) -> list[WrittenTriple]:
         """Keep the classes and names of the pattern; return the triples of its paths."""
         edges, self._types = [], []
         for triple in block.triples:
@@ -100,7 +100,7 @@ class WrittenPattern:
                 edges.append(triple)
         for optional in block.optional:
             labels = [t for t in optional.triples if t.predicates == (v.RDFS_LABEL,)]
-            if optional != Block(triples=tuple(labels)):
+            if optional != PatternBlock(triples=tuple(labels)):
                 raise refusal(
                     "A pattern can't have optional parts (OPTIONAL).", "Leave OPTIONAL out."
                 )
@@ -116,7 +116,7 @@ class WrittenPattern:
             )
         self._labels[triple.object] = triple.subject
 
-    def _find_row(self, edges: list[WrittenTriple], block: Block) -> Node:
+    def _find_row(self, edges: list[WrittenTriple], block: PatternBlock) -> Node:
         """Return what all paths begin at."""
         ends = {edge.object for edge in edges}
         subjects = [t.subject for t in (*edges, *self._types)] or list(self._labels.values())
@@ -303,7 +303,7 @@ class WrittenPattern:
             raise refusal("A FILTER has no comparison.", "Compare a value with another.")
         name, operands = expression.name, expression.operands
         if name == "NOT EXISTS":
-            assert isinstance(operands[0], Block)
+            assert isinstance(operands[0], PatternBlock)
             self._negated.append(operands[0])
         elif name.upper() == "ISNUMERIC":
             variable, _ = self.resolve(operands[0])
@@ -379,7 +379,7 @@ class WrittenPattern:
             )
         leaf.add(Contains(leaf.path, text))
 
-    def _read_negation(self, block: Block) -> None:
+    def _read_negation(self, block: PatternBlock) -> None:
         """Add the condition that a path of the row has none of some values."""
         denial = WrittenPattern(block, self._catalogue)
         if denial.row != self.row or denial._is_more_than_a_condition:

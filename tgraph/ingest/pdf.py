@@ -309,10 +309,10 @@ class _PageWriter:
             builder.add_paragraph(text, block.kind)
 
     def _depth(self, block: DraftBlock) -> int:
-        left = block.lines[0].left
-        while self._items and self._items[-1] >= left - 4:
+        left_edge = block.lines[0].left
+        while self._items and self._items[-1] >= left_edge - 4:
             self._items.pop()
-        self._items.append(left)
+        self._items.append(left_edge)
         return len(self._items) - 1
 
     def _add_running(self, running: Sequence[RunningLine], *, at_top: bool) -> None:
@@ -379,18 +379,18 @@ def _content_images(contents: Sequence[PageContent]) -> list[list[Box]]:
 def _merge_strips(boxes: Sequence[Box]) -> list[Box]:
     """Return boxes with those that continue each other downwards as one."""
     merged: list[Box] = []
-    for left, top, right, bottom in sorted(boxes, key=lambda box: (round(box[0]), box[1])):
+    for left_edge, top, right, bottom in sorted(boxes, key=lambda box: (round(box[0]), box[1])):
         last = merged[-1] if merged else None
-        if last and abs(last[0] - left) < 2 and abs(last[2] - right) < 2 and top - last[3] < 2:
-            merged[-1] = left, last[1], right, max(bottom, last[3])
+        if last and abs(last[0] - left_edge) < 2 and abs(last[2] - right) < 2 and top - last[3] < 2:
+            merged[-1] = left_edge, last[1], right, max(bottom, last[3])
         else:
-            merged.append((left, top, right, bottom))
+            merged.append((left_edge, top, right, bottom))
     return merged
 
 
 def _clip(box: Box, page: PageContent) -> Box:
-    left, top, right, bottom = box
-    return max(left, 0.0), max(top, 0.0), min(right, page.width), min(bottom, page.height)
+    left_edge, top, right, bottom = box
+    return max(left_edge, 0.0), max(top, 0.0), min(right, page.width), min(bottom, page.height)
 
 
 def _area(box: Box) -> float:
@@ -398,8 +398,8 @@ def _area(box: Box) -> float:
 
 
 def _rounded(box: Box) -> Box:
-    left, top, right, bottom = (float(round(side / 2)) for side in box)
-    return left, top, right, bottom
+    left_edge, top, right, bottom = (float(round(side / 2)) for side in box)
+    return left_edge, top, right, bottom
 
 
 def _locate_lines(

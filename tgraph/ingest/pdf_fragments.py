@@ -143,21 +143,21 @@ class _View:
     def place_point(self, x: float, y: float) -> tuple[float, float]:
         return self.a * x + self.c * y + self.e, self.b * x + self.d * y + self.f
 
-    def place_box(self, left: float, bottom: float, right: float, top: float) -> Box:
-        x0, y0 = self.place_point(left, bottom)
+    def place_box(self, left_edge: float, bottom: float, right: float, top: float) -> Box:
+        x0, y0 = self.place_point(left_edge, bottom)
         x1, y1 = self.place_point(right, top)
         return min(x0, x1), min(y0, y1), max(x0, x1), max(y0, y1)
 
 
 def _turn_box(box: Box, turns: int, width: float, height: float) -> Box:
     """Return a box in coordinates in which text turned clockwise by quarters is upright."""
-    left, top, right, bottom = box
+    left_edge, top, right, bottom = box
     if turns == 1:
-        return top, width - right, bottom, width - left
+        return top, width - right, bottom, width - left_edge
     if turns == 2:
-        return width - right, height - bottom, width - left, height - top
+        return width - right, height - bottom, width - left_edge, height - top
     if turns == 3:
-        return height - bottom, left, height - top, right
+        return height - bottom, left_edge, height - top, right
     return box
 
 
@@ -364,8 +364,8 @@ def _place_accents(textpage: Any, codes: Sequence[int]) -> dict[int, int]:
     for index, code in enumerate(codes):
         if code > _LAST_CODE or code in _ACCENTS or not chr(code).isalpha():
             continue
-        left, bottom, right, top = box_of(index)
-        for at in range(bisect_left(places, left), bisect_right(places, right)):
+        left_edge, bottom, right, top = box_of(index)
+        for at in range(bisect_left(places, left_edge), bisect_right(places, right)):
             _, box, accent = middles[at]
             near = abs(box[1] - bottom) < 0.4 * (top - bottom)
             plain = chr(code).translate(_DOTLESS)
@@ -377,12 +377,12 @@ def _place_accents(textpage: Any, codes: Sequence[int]) -> dict[int, int]:
 
 
 def _start_fragment(box: Box, style: _FontStyle) -> Fragment:
-    left, top, right, bottom = box
+    left_edge, top, right, bottom = box
     size, baseline = style.size, style.baseline
     if not 0.5 * size < bottom - top < 2.5 * size:
         top, bottom = baseline - 0.8 * size, baseline + 0.2 * size
     return Fragment(
-        left, top, right, bottom, baseline, size, bold=style.bold, monospaced=style.monospaced
+        left_edge, top, right, bottom, baseline, size, bold=style.bold, monospaced=style.monospaced
     )
 
 
@@ -458,14 +458,14 @@ def _turn_content(content: PageContent, turns: int) -> None:
 
 def _read_objects(page: Any, view: _View, content: PageContent) -> None:
     for kind, box, sides in _drawn_boxes(page, view):
-        left, top, right, bottom = box
-        if right < 0 or bottom < 0 or left > content.width or top > content.height:
+        left_edge, top, right, bottom = box
+        if right < 0 or bottom < 0 or left_edge > content.width or top > content.height:
             continue
         if kind == raw.FPDF_PAGEOBJ_IMAGE:
             content.images.append(box)
             continue
         content.paths += 1
-        width, height = right - left, bottom - top
+        width, height = right - left_edge, bottom - top
         if height <= _THIN < width:
             content.horizontal_rules.append(box)
         elif width <= _THIN < height:
@@ -473,8 +473,8 @@ def _read_objects(page: Any, view: _View, content: PageContent) -> None:
         elif sides > _RECTANGLE:
             content.shapes.append(box)
         elif not sides and min(width, height) > 8 and max(width, height) > _BOX:
-            content.horizontal_rules += [(left, y, right, y) for y in (top, bottom)]
-            content.vertical_rules += [(x, top, x, bottom) for x in (left, right)]
+            content.horizontal_rules += [(left_edge, y, right, y) for y in (top, bottom)]
+            content.vertical_rules += [(x, top, x, bottom) for x in (left_edge, right)]
 
 
 def _drawn_boxes(page: Any, view: _View) -> Iterator[tuple[int, Box, int]]:
@@ -503,8 +503,8 @@ def _drawn_boxes(page: Any, view: _View) -> Iterator[tuple[int, Box, int]]:
             elif kind in (raw.FPDF_PAGEOBJ_IMAGE, raw.FPDF_PAGEOBJ_PATH):
                 if not raw.FPDFPageObj_GetBounds(drawn, *map(byref, sides)):
                     continue
-                left, bottom, right, top = (side.value for side in sides)
-                corners = _transform(outer, left, bottom) + _transform(outer, right, top)
+                left_edge, bottom, right, top = (side.value for side in sides)
+                corners = _transform(outer, left_edge, bottom) + _transform(outer, right, top)
                 yield kind, view.place_box(*corners), _count_sides(drawn, kind)
 
 

@@ -196,10 +196,10 @@ class _Arrangement:
         fragments = [element for element in elements if isinstance(element, Fragment)]
         rows = make_lines(fragments)
         lines = [line for row in rows for line in row]
-        left = min((line.left for line in lines), default=0.0)
+        left_edge = min((line.left for line in lines), default=0.0)
         right = max((line.right for line in lines), default=0.0)
         for line in lines:
-            line.column = self._columns, left, right
+            line.column = self._columns, left_edge, right
         others = [element for element in elements if not isinstance(element, Fragment)]
         items: list[PlacedItem | _TextGrid] = []
         for row in rows:
@@ -406,11 +406,11 @@ _Run = tuple[float, int, float, float, float]
 
 def _gutter_runs(elements: Sequence[_Element], gaps: Sequence[_Gap]) -> Iterable[_Run]:
     places = {round(right - 1) for _, right, _ in gaps}
-    places |= {round((left + right) / 2) for left, right, _ in gaps}
+    places |= {round((left_edge + right) / 2) for left_edge, right, _ in gaps}
     low = min(element.top for element in elements) - 1
     high = max(element.bottom for element in elements) + 1
     for at in sorted(places):
-        heights = [y for left, right, y in gaps if left <= at <= right]
+        heights = [y for left_edge, right, y in gaps if left_edge <= at <= right]
         if len(heights) < 2:
             continue
         crossing = sorted((e.top, e.bottom) for e in elements if e.left < at - 0.5 < e.right - 1)
@@ -422,9 +422,9 @@ def _gutter_runs(elements: Sequence[_Element], gaps: Sequence[_Gap]) -> Iterable
             top = max(top, end - 0.5 * min(end - begin, 10))
 
 
-def _are_columns(left: Sequence[Fragment], right: Sequence[Fragment]) -> bool:
+def _are_columns(left_edge: Sequence[Fragment], right: Sequence[Fragment]) -> bool:
     """Return whether two texts beside each other are columns rather than cells of rows."""
-    sides = [group_baselines(side) for side in (left, right)]
+    sides = [group_baselines(side) for side in (left_edge, right)]
     if min(map(len, sides)) < 2:
         return False
     if all(map(_is_prose, sides)):
@@ -729,10 +729,10 @@ def _group_touching(rules: Sequence[Box], horizontals: int) -> list[list[int]]:
         return k
 
     for h in range(horizontals):
-        left, top, right, bottom = rules[h]
+        left_edge, top, right, bottom = rules[h]
         for v in range(horizontals, len(rules)):
             x0, y0, x1, y1 = rules[v]
-            if x0 <= right + 3 and x1 >= left - 3 and y0 <= bottom + 3 and y1 >= top - 3:
+            if x0 <= right + 3 and x1 >= left_edge - 3 and y0 <= bottom + 3 and y1 >= top - 3:
                 leaders[leader(h)] = leader(v)
     groups: dict[int, list[int]] = {}
     for k in range(len(rules)):

@@ -15,7 +15,7 @@ from tgraph.model.knowledge import Object
 WitnessRole = Choice["rests", "contradicts", "compared", "searched"]
 
 
-class QuotedPlace(Protocol):
+class EvidencePlace(Protocol):
     """A place of a document with its quote, of a question or of a record."""
 
     @property
@@ -47,7 +47,7 @@ class WitnessPlace:
     quote: str
 
     @classmethod
-    def first_of(cls, places: Sequence[QuotedPlace]) -> WitnessPlace | None:
+    def first_of(cls, places: Sequence[EvidencePlace]) -> WitnessPlace | None:
         """Return the first of several places; None where there is none."""
         for place in places[:1]:
             where = place.document, place.title, place.path, place.page
