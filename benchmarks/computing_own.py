@@ -5,11 +5,14 @@
 The questions, their gold answers and where the files come from are in ``computing_questions.toml``;
 the data are not in this repository. DIR holds each file under its ``name`` there. A table is
 indexed, an RDF graph imported, each in a graph of its own, which ``--graphs`` keeps for the next
-run. A question is right whose computed result has the gold answer: a number within a thousandth,
-all names of a list and no other, yes or no, or each group with its number. An answer that was not
-computed (the mode ``auto`` may quote passages) is *quoted*, and isn't judged. Of an unanswerable
-question right is a refusal alone. Printed are right, wrong, refused and quoted for each form and
-file, and for the ten questions that stand for all; ``--misses`` prints what was not right.
+run; in the mode ``sparql``, which needs none, vectors are hashed.
+
+A question is right whose computed result has the gold answer: a number within a thousandth, all
+names of a list and no other, yes or no, or each group with its number. An answer that was not
+computed (the mode ``auto`` may quote passages) is quoted, or uncertain where it says that the
+documents may not answer, and isn't judged further. Of an unanswerable question right is a refusal
+alone. Printed are the verdicts for each form, for each file, and for the ten questions that stand
+for all; ``--misses`` prints what was not right.
 """
 
 from __future__ import annotations
@@ -26,11 +29,12 @@ from pathlib import Path
 from typing import Any
 
 import tgraph
+from benchmarks.computing_data import open_indexed
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.extensions.interchange import import_graph
 
 QUESTIONS = Path(__file__).with_name("computing_questions.toml")
-VERDICTS = ("right", "wrong", "refused", "quoted")
+VERDICTS = ("right", "wrong", "refused", "quoted", "uncertain")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +53,7 @@ class Result:
     """What a question was answered with: the table of the result, where one was computed."""
 
     text: str
-    is_refused: bool
+    verdict: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
@@ -79,13 +83,15 @@ def read_gold(entry: dict[str, Any]) -> float | tuple[str, ...] | None:
 # --- asking -----------------------------------------------------------------------------------
 
 
-def open_file(path: Path, graphs: Path) -> KnowledgeGraph:
+def open_file(path: Path, graphs: Path, mode: str) -> KnowledgeGraph:
     """Return the graph of a file, which is made at the first use."""
-    root = graphs / path.name
-    done = graphs / f"{path.name}.done"
+    root = graphs / mode / path.name
+    done = root.with_name(f"{path.name}.done")
+    root.parent.mkdir(parents=True, exist_ok=True)
+    open_root = open_indexed if mode == "sparql" else tgraph.open
     if done.exists():
-        return tgraph.open(root)
-    graph = tgraph.open(root, create=True)
+        return open_root(root)
+    graph = open_root(root, create=True)
     if path.suffix == ".csv":
         graph.index([path])
     else:
@@ -99,9 +105,9 @@ def ask_question(graph: KnowledgeGraph, text: str, mode: str) -> Result:
     answer = graph.ask(text, mode)
     computed = None if answer.no_evidence else graph.trace(answer.session).computed
     if computed is None:
-        return Result(answer.text, answer.no_evidence, (), ())
+        return Result(answer.text, answer.verdict, (), ())
     rows = tuple(tuple(cell.text for cell in row.cells) for row in computed.rows)
-    return Result(answer.text, answer.no_evidence, tuple(computed.columns), rows)
+    return Result(answer.text, answer.verdict, tuple(computed.columns), rows)
 
 
 # --- the rule ---------------------------------------------------------------------------------
@@ -109,10 +115,10 @@ def ask_question(graph: KnowledgeGraph, text: str, mode: str) -> Result:
 
 def judge(question: OwnQuestion, result: Result) -> str:
     """Return the verdict on a result."""
-    if result.is_refused:
+    if result.verdict == "no_evidence":
         return "right" if question.gold is None else "refused"
     if not result.columns:
-        return "quoted"
+        return "uncertain" if result.verdict == "uncertain" else "quoted"
     if question.gold is None:
         return "wrong"
     if isinstance(question.gold, float):
@@ -173,9 +179,9 @@ def normalise(text: str) -> str:
 def print_counts(title: str, counted: Iterable[tuple[str, str]]) -> None:
     """Print a line of verdicts for each key."""
     counts = Counter(counted)
-    print(f"\n{title:32}" + "".join(f"{verdict:>9}" for verdict in VERDICTS))
+    print(f"\n{title:32}" + "".join(f"{verdict:>10}" for verdict in VERDICTS))
     for key in dict.fromkeys(key for key, _ in counts):
-        print(f"{key:32}" + "".join(f"{counts[key, verdict]:9}" for verdict in VERDICTS))
+        print(f"{key:32}" + "".join(f"{counts[key, verdict]:10}" for verdict in VERDICTS))
 
 
 def main(arguments: Sequence[str] | None = None) -> dict[str, dict[str, int]]:
@@ -191,7 +197,7 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, dict[str, int]]:
     with tempfile.TemporaryDirectory() as folder:
         graphs = options.graphs or Path(folder)
         for name in dict.fromkeys(question.file for question in questions):
-            with open_file(options.data / name, graphs) as graph:
+            with open_file(options.data / name, graphs, options.mode) as graph:
                 for question in (q for q in questions if q.file == name):
                     result = ask_question(graph, question.text, options.mode)
                     verdict = verdicts[question] = judge(question, result)
