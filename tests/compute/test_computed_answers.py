@@ -194,8 +194,8 @@ OF_DAYS = {
     "Which bridges were opened on 11 June 1887?": "1 of the 4 bridges in “Bridges” was opened on"
     " 1887-06-11: Gamlebro.",
     "Which bridge was opened first?": "Gamlebro was opened earliest of the 4 bridges: 1887-06-11.",
-    "Was Nordbro opened before Sørbro?": "Yes: the opened of Nordbro is 1911-05-03,",
-    "Was Nordbro opened after Sørbro?": "No: the opened of Nordbro is 1911-05-03,",
+    "Was Nordbro opened before Sørbro?": "Yes: Nordbro was opened 1911-05-03, Sørbro 1934-06-20.",
+    "Was Nordbro opened after Sørbro?": "No: Nordbro was opened 1911-05-03,",
     "Which bridges were opened before Nybro?": "2 of the 4 bridges in “Bridges” were opened before"
     " 1911-06-09: Gamlebro and Nordbro.",
 }

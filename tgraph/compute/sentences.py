@@ -409,9 +409,12 @@ class _Writer:
         one, two = order[0], order[1]
         values = {row: compared_value(measured[row]) for row in order}
         amounts = [self.describe_amount(measured[row], path) for row in (one, two)]
+        name, labels = path.last.name, (self._label(one), self._label(two))
         facts = (
-            f"the {path.last.name} of {self._label(one)} is {amounts[0]},"
-            f" that of {self._label(two)} {amounts[1]}"
+            f"{labels[0]} was {name} {amounts[0]}, {labels[1]} {amounts[1]}"
+            if _is_participle(name)
+            else f"the {name} of {labels[0]} {_to_be(name)} {amounts[0]},"
+            f" that of {labels[1]} {amounts[1]}"
         )
         first, second = values[one], values[two]
         if isinstance(query, Difference):
@@ -430,7 +433,7 @@ class _Writer:
         if len(self._computed.rows) == 1:
             values = list(dict.fromkeys(self._value(solution, path) for solution in solutions))
             subject = self._label(solutions[0].row)
-            verb = "is" if len(values) == 1 else "are"
+            verb = _to_be(path.last.name) if len(values) == 1 else "are"
             return f"the {path.last.name} of {subject} {verb} {list_names(values)}."
         values_by_label = self._values_by_label(path)
         parts = [
@@ -689,4 +692,12 @@ def _is_participle(name: str) -> bool:
     *before, last = name.split()
     if _read_verb(name):
         return False
-    return last.endswith("ed") or (bool(before) and last in word_set("computing", "prepositions"))
+    if before:
+        return last in word_set("computing", "prepositions")
+    return last.endswith("ed")
+
+
+def _to_be(name: str) -> str:
+    """Return the verb beside the name of a property: the servings are, the weight is."""
+    last = name.split()[-1].lower()
+    return "are" if last.endswith("s") and not last.endswith(("ss", "us", "is")) else "is"
