@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import re
 import tempfile
 import tomllib
 from collections import Counter
@@ -56,6 +57,7 @@ class Result:
     verdict: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    places: int = 1
 
 
 def read_questions(path: Path) -> list[OwnQuestion]:
@@ -107,7 +109,9 @@ def ask_question(graph: KnowledgeGraph, text: str, mode: str) -> Result:
     if computed is None:
         return Result(answer.text, answer.verdict, (), ())
     rows = tuple(tuple(cell.text for cell in row.cells) for row in computed.rows)
-    return Result(answer.text, answer.verdict, tuple(computed.columns), rows)
+    asked = re.search(r"places=(\d+)", computed.algebra)
+    places = int(asked[1]) if asked else 1
+    return Result(answer.text, answer.verdict, tuple(computed.columns), rows, places)
 
 
 # --- the rule ---------------------------------------------------------------------------------
@@ -140,7 +144,7 @@ def has_number(question: OwnQuestion, result: Result, gold: float) -> bool:
 def readings(question: OwnQuestion, result: Result) -> Iterator[set[str]]:
     """Yield what a table can be read as: its first or its last column, or both as groups.
 
-    Of the most and the least only the rows count that share the value of the first."""
+    Of the most and the least only the rows count that share the values of the places asked."""
     rows = result.rows
     if question.gold in (("yes",), ("no",)):
         yield {normalise(result.text.split(":")[0].split(".")[0])}
@@ -148,8 +152,9 @@ def readings(question: OwnQuestion, result: Result) -> Iterator[set[str]]:
     if question.form == "group":
         yield {normalise(f"{row[0]}: {write_number(row[-1])}") for row in rows}
         return
-    if question.form in ("most", "least", "group with the most", "earliest", "latest"):
-        rows = tuple(row for row in rows if row[1:] == rows[0][1:])
+    if question.form in ("most", "least", "group with the most", "earliest", "latest", "top"):
+        values = list(dict.fromkeys(row[1:] for row in rows))[: result.places]
+        rows = tuple(row for row in rows if row[1:] in values)
     yield {normalise(row[0]) for row in rows}
     yield {normalise(row[-1]) for row in rows}
 

@@ -171,10 +171,17 @@ def link_question(
     bounds = tuple(_link_bounds(words))
     extremes = tuple(_link_extremes(words, bounds))
     numbers = number_words(words, bounds)
+    classes = tuple(_link_classes(words, catalogue))
+    class_spans = {link.span for link in classes if len(link.span) > 1}
+    properties = (
+        link
+        for link in _link_properties(words, catalogue)
+        if link.score > BY_PART or not any(link.span < span for span in class_spans)
+    )  # "fight" in "fight songs" is no number of fights
     return QuestionLinks(
         words,
-        tuple(_link_classes(words, catalogue)),
-        tuple(_link_properties(words, catalogue)),
+        classes,
+        tuple(properties),
         tuple(_link_values(words, catalogue, find_names, find_literals, numbers)),
         bounds=bounds,
         extremes=extremes,
