@@ -736,6 +736,12 @@ def _link_cues(words: Sequence[LinkedWord]) -> Iterator[tuple[CueKind, tuple[Spa
         yield "whether", (frozenset((0,)),)
 
 
+def _compares_numbers(words: Sequence[LinkedWord]) -> bool:
+    """Return whether numbers of things are compared: "more pumps than"."""
+    lowers = {word.lower for word in words}
+    return "than" in lowers and not lowers.isdisjoint(word_set("computing", "more"))
+
+
 def may_ask_computation(question: str) -> bool:
     """Return whether a question has words that ask for a computation, or for a list: without them
     nothing needs to be looked up to know that it asks for none."""
@@ -746,5 +752,6 @@ def may_ask_computation(question: str) -> bool:
         bounds
         or cues.keys() & {"count", "share", "sum", "average", "difference", "negation", "group"}
         or any(True for _ in _link_extremes(words, bounds))
+        or _compares_numbers(words)
         or (words and words[0].lower in word_set("computing", "listing"))
     )

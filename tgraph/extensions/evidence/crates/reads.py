@@ -7,6 +7,7 @@ identical results."""
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -119,10 +120,17 @@ def _boolean_of(rows: RowsRead) -> QueryBoolean:
     return answer
 
 
-def _query_keys(text: str) -> Iterator[str]:
-    """Yield a query's key, independent of parameter order: a hash of sorted words.
+_VALUES = re.compile(r"(\bVALUES\s+(?:\([^()]*\)|\S+)\s*\{)([^{}]*)(?=\})")
 
-    Then follows the key in packages from when queries also read all graphs merged."""
+
+def _query_keys(text: str) -> Iterator[str]:
+    """Yield a query's key, independent of the order of parameters: a hash of the words, of which
+    those of each list of values are sorted.
+
+    Then follow the keys in earlier packages, for which all words were sorted, and from when queries
+    also read all graphs merged."""
+    canonical = _VALUES.sub(lambda m: f"{m[1]} {' '.join(sorted(m[2].split()))}", text)
+    yield sha256(" ".join(canonical.split()).encode()).hexdigest()
     words = " ".join(sorted(text.split()))
     for union in (False, True):
         yield sha256(f"{union} {words}".encode()).hexdigest()
