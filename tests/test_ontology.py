@@ -172,6 +172,7 @@ def store(tmp_path_factory) -> Iterator[OxigraphStore]:
     reading = Components(settings, root / "cache", embedder=HashingEmbedder(), reader=reader)
     with opened(reading) as kg:
         kg.ask("What did Marie Curie discover?", "graph")
+        kg.ask("How many physicists met otto?", "sparql")
     with opened(failing) as kg:
         with pytest.raises(ModelError):
             kg.ask("What did Marie Curie discover?")

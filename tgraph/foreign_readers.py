@@ -186,6 +186,7 @@ OWN_BYTES: Mapping[str, str] = {
             *("tgraph.record.ledger", "tgraph.retrieve.orders", "tgraph.store.statements"),
             *("tgraph.store.writer", "tgraph.store.oxigraph", "tgraph.store.journal"),
             *("tgraph.store.files", "tgraph.ingest.blocks", "tgraph.model.computed"),
+            *("tgraph.explain.trace.computed", "tgraph.index.catalogue_table"),
             "tgraph.extensions.interchange.first_knowledge",
             "tgraph.extensions.interchange.trustgraph_sessions",
         ),
