@@ -398,6 +398,19 @@ def test_verification_runs_the_query_again(pumps: KnowledgeGraph):
     assert len(verified.sentences) == 2
 
 
+def test_verification_reads_the_knowledge_of_the_session_and_no_later_one(tmp_path: Path):
+    corpus = Corpus(tmp_path)
+    corpus.index({"pumps.csv": PUMPS_CSV})
+    with corpus.open() as graph:
+        answer = graph.ask("How many pumps does Norden make?", "sparql", history=[])
+        assert answer.text.startswith("3 of the 5 pumps")
+    corpus.index({"pumps.csv": PUMPS_CSV + "P6,Pump P6,Berg,5,100\n"})
+    with corpus.open() as graph:
+        assert ask(graph, "How many pumps does Norden make?").startswith("3 of the 6 pumps")
+        verified = graph.verify(answer.session)
+    assert {sentence.verdict for sentence in verified.sentences} == {"supported"}
+
+
 def test_a_session_conforms_to_the_shapes(pumps: KnowledgeGraph):
     for question, mode in (
         ("How many pumps are blue?", "sparql"),

@@ -183,6 +183,19 @@ class Context:
     _memory: dict[str, BoundedCache[Any, Any]] = field(default_factory=dict)
     _embedded: dict[str, NDArray[float32]] = field(default_factory=dict)
 
+    def over_store(self, store: Store) -> Context:
+        """Return the context of another state's store, without what was made ready for this state:
+        reports, the look-up table and the catalogue."""
+        return replace(
+            self,
+            store=store,
+            texts=self.texts.with_store(store),
+            reports=return_none,
+            table=return_none,
+            catalogue=return_none,
+            _memory={},
+        )
+
     @property
     def limits(self) -> GraphSettings:
         return self.settings.graph

@@ -4,7 +4,7 @@ with what its result says."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pyoxigraph import NamedNode
 
@@ -16,7 +16,7 @@ from tgraph.explain.assess.verification import CitedPlace, JudgedSentence, Sente
 from tgraph.explain.trace.bundle_reader import BundleReader
 from tgraph.explain.trace.values import Trace, TraceSentence
 from tgraph.index.sources import is_mark
-from tgraph.retrieve.base import Context, return_none
+from tgraph.retrieve.base import Context
 from tgraph.retrieve.modes.registry import mode_named
 from tgraph.store.base import Store
 
@@ -45,9 +45,7 @@ class Recomputation:
         cls, trace: Trace, record: Store, store: Store, context: Context, bundle: str
     ) -> Recomputation:
         """Return a recomputation over the knowledge of a store."""
-        texts = context.texts.with_store(store)
-        known = replace(context, store=store, texts=texts, table=return_none, _memory={})
-        return cls(trace, record, known, bundle)
+        return cls(trace, record, context.over_store(store), bundle)
 
     def judge_sentences(self) -> tuple[JudgedSentence, ...]:
         """Return the sentences, each supported where the result says the same again."""
