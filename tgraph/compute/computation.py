@@ -10,7 +10,7 @@ from itertools import islice
 from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
-from tgraph.compute.algebra import LONGEST_PATH, Query
+from tgraph.compute.algebra import Query
 from tgraph.compute.evaluation import (
     BOUNDS,
     Computed,
@@ -24,7 +24,7 @@ from tgraph.compute.linking import QuestionLinks, link_question, number_words
 from tgraph.compute.lookup import KnowledgeLookup, choose_computable
 from tgraph.compute.parts import CandidateQuery
 from tgraph.compute.phrases import make_phrase_candidates
-from tgraph.compute.printing import print_paths, print_query, write_query
+from tgraph.compute.printing import print_query, write_query
 from tgraph.compute.ranking import (
     LEAST_INCOMPLETE,
     LEAST_LEARNT,
@@ -39,12 +39,11 @@ from tgraph.compute.results import result_terms
 from tgraph.compute.value_parts import MOST_NAMED_ROWS, ValueIndex, index_values
 from tgraph.compute.witnesses import Witness, find_witnesses
 from tgraph.errors import QueryError
-from tgraph.index.catalogue import Catalogue, KnownClass, count_catalogue
+from tgraph.index.catalogue import Catalogue, count_catalogue
 from tgraph.model import Object, UnchosenQuery
 from tgraph.retrieve.base import Context
 from tgraph.retrieve.entity_matching import match_all
 from tgraph.retrieve.labels import labels_of
-from tgraph.store.base import Solutions
 
 PLANNING = EvaluationBounds(rows=1_000, seconds=0.5)
 """The bounds in which a candidate is evaluated for its ranking."""
@@ -145,6 +144,14 @@ def catalogue_of(context: Context) -> Catalogue:
     return context.read_once("catalogue", read)
 
 
+def computable_of(context: Context) -> Catalogue:
+    """Return the part of the catalogue that questions are computed with, chosen once while the
+    state is open."""
+    return context.read_once(
+        "computable catalogue", lambda: choose_computable(catalogue_of(context))
+    )
+
+
 def link_catalogue(question: str, context: Context) -> QuestionLinks:
     """Return the links of a question to the catalogue, and to the names and literals of the
     state."""
@@ -162,24 +169,12 @@ def link_catalogue(question: str, context: Context) -> QuestionLinks:
         }
         return [(iri, literal) for iri in sorted(properties, key=str)]
 
-    return link_question(
-        question, choose_computable(catalogue_of(context)), find_names, find_literals
-    )
+    return link_question(question, computable_of(context), find_names, find_literals)
 
 
 def plan_query(question: str, context: Context, least: float = LEAST_LIKELIHOOD) -> QueryPlan:
     """Return the queries that a question may mean; ``least`` is how likely the one it means is."""
-    catalogue = choose_computable(catalogue_of(context))
-
-    def find_paths(
-        known: KnownClass | None, values: Sequence[Object]
-    ) -> Sequence[tuple[NamedNode, ...]]:
-        if known is None:
-            return ()
-        for length in range(1, LONGEST_PATH + 1):
-            if paths := _paths(context, known, values, length, structured):
-                return paths
-        return ()
+    catalogue = computable_of(context)
 
     @cache
     def find_terms(query: Query) -> Sequence[Object]:
@@ -188,7 +183,6 @@ def plan_query(question: str, context: Context, least: float = LEAST_LIKELIHOOD)
         except QueryError:
             return ()
 
-    structured = {known.iri for known in catalogue.properties if known.is_structured}
     links = link_catalogue(question, context)
     index = context.read_once("value parts", lambda: _index_values(catalogue, context))
     value_words = number_words(links.words, links.bounds).union(
@@ -196,9 +190,9 @@ def plan_query(question: str, context: Context, least: float = LEAST_LIKELIHOOD)
     )
     links = replace(links, parts=tuple(index.link_parts(links.words, value_words)))
     lookup = KnowledgeLookup(context.store, catalogue)
-    groups = GroupForms(links, catalogue, find_paths)
+    groups = GroupForms(links, lookup)
     exact = (
-        *make_candidates(links, catalogue, find_paths),
+        *make_candidates(links, lookup),
         *islice(make_phrase_candidates(links, lookup, groups), MOST_CANDIDATES),
         *islice(groups.candidates(), MOST_CANDIDATES),
     )
@@ -214,19 +208,6 @@ def plan_query(question: str, context: Context, least: float = LEAST_LIKELIHOOD)
 def _index_values(catalogue: Catalogue, context: Context) -> ValueIndex:
     rows = dict.fromkeys(row for known in catalogue.classes if known.columns for row in known.rows)
     return index_values(catalogue, labels_of(context.graph, list(rows)[:MOST_NAMED_ROWS]))
-
-
-def _paths(
-    context: Context,
-    known: KnownClass,
-    values: Sequence[Object],
-    length: int,
-    properties: set[NamedNode],
-) -> list[tuple[NamedNode, ...]]:
-    results = context.store.query(print_paths(known, values, length))
-    assert isinstance(results, Solutions)
-    paths = [tuple(term for term in row if isinstance(term, NamedNode)) for row in results]
-    return [path for path in paths if properties.issuperset(path)]
 
 
 def plan_written(

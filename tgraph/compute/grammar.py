@@ -44,9 +44,11 @@ from tgraph.compute.linking import (
     bound_factor,
     measure_of,
     measures_other,
+    merge_links,
     names_other_quantity,
     stem,
 )
+from tgraph.compute.lookup import KnowledgeLookup
 from tgraph.compute.parts import (
     ASSUMED_CLASS,
     ASSUMED_PROPERTY,
@@ -56,7 +58,6 @@ from tgraph.compute.parts import (
 )
 from tgraph.compute.table_forms import TableForms
 from tgraph.index.catalogue import Catalogue, KnownClass, KnownProperty
-from tgraph.model import Object
 
 MOST_CANDIDATES = 200
 """Candidates that a question may have; further ones are left out."""
@@ -66,17 +67,11 @@ MOST_OF_TABLES, MOST_TABLES = 400, 3
 
 _MEASURED = ("number", "year", "date")
 
-FindPaths = Callable[[KnownClass | None, Sequence[Object]], Sequence[tuple[NamedNode, ...]]]
-"""The paths of at most three properties that lead from members of a class to one of the values."""
 
-
-def make_candidates(
-    links: QuestionLinks, catalogue: Catalogue, find_paths: FindPaths
-) -> list[CandidateQuery]:
+def make_candidates(links: QuestionLinks, lookup: KnowledgeLookup) -> list[CandidateQuery]:
     """Return the queries that a question may mean, in no order of likelihood."""
-    grammar = _Grammar(links, catalogue, find_paths)
-    candidates_made = islice(grammar.candidates(), MOST_CANDIDATES)
-    return list(candidates_made)
+    grammar = _Grammar(links, lookup)
+    return list(islice(grammar.candidates(), MOST_CANDIDATES))
 
 
 def make_table_candidates(links: QuestionLinks, catalogue: Catalogue) -> list[CandidateQuery]:
@@ -109,10 +104,10 @@ def linked_tables(links: QuestionLinks, catalogue: Catalogue) -> list[KnownClass
 class _Grammar:
     """The grammar over the links of one question."""
 
-    def __init__(self, links: QuestionLinks, catalogue: Catalogue, find_paths: FindPaths) -> None:
+    def __init__(self, links: QuestionLinks, lookup: KnowledgeLookup) -> None:
         self._links = links
-        self._catalogue = catalogue
-        self._find_paths = find_paths
+        self._lookup = lookup
+        self._catalogue = lookup.catalogue
 
     def candidates(self) -> Iterator[CandidateQuery]:
         for known_class, base in self._classes():
@@ -133,22 +128,18 @@ class _Grammar:
                 link.known.key in closed_types or not self._asks_whole
             ):
                 continue  # its table is asked instead, or phrases are read
-            why = f"“{self._text(link.span)}” is the class {describe_class(link.known)}"
+            why = f"“{self._links.text(link.span)}” is the class {describe_class(link.known)}"
             yield link.known, QueryPart(link.span, (link.score,), (why,))
-        spans: Span = frozenset().union(*(link.span for link in class_links.values()))
         for known_class in self._catalogue.classes:
             if known_class.key in class_links or known_class.kind == "type":
                 continue
             reason = f"no word names the class; {describe_class(known_class)} has what is asked"
-            yield known_class, QueryPart(spans - spans, (ASSUMED_CLASS,), (reason,))
+            yield known_class, QueryPart(frozenset(), (ASSUMED_CLASS,), (reason,))
 
     @property
     def _asks_whole(self) -> bool:
         """Whether a question is of a form that phrases don't have."""
         return not self._links.cues.keys().isdisjoint(("group", "whether", "difference"))
-
-    def _text(self, span: Span) -> str:
-        return " ".join(self._links.words[at].text for at in sorted(span))
 
     def _properties(self, known_class: KnownClass) -> dict[NamedNode, KnownProperty]:
         """Return the properties that may be computed with: of a table its columns, of others what
@@ -159,14 +150,9 @@ class _Grammar:
     def _links_to(self, known_class: KnownClass) -> list[PropertyLink]:
         """Return a link for each property of a class that the question names, with all words that
         name it."""
-        field = self._properties(known_class)
-        links: dict[NamedNode, PropertyLink] = {}
-        for link in self._links.properties:
-            if link.known.iri in field:
-                other = links.get(link.known.iri, link)
-                score = max(link.score, other.score)
-                links[link.known.iri] = PropertyLink(link.span | other.span, link.known, score)
-        return list(links.values())
+        fields = self._properties(known_class)
+        own_links = (link for link in self._links.properties if link.known.iri in fields)
+        return list(merge_links(own_links).values())
 
     # --- conditions ---
 
@@ -191,27 +177,25 @@ class _Grammar:
         rows = set(known_class.rows)
         members = tuple(value for value in link.values if value in rows)
         if members:
-            why = f"“{self._text(link.span)}” is a row"
+            why = f"“{self._links.text(link.span)}” is a row"
             yield QueryPart(
                 link.span,
                 (link.score,),
                 (why,),
                 only=tuple(m for m in members if isinstance(m, NamedNode)),
             )
-        field = self._properties(known_class)
-        paths = self._find_paths(known_class, link.values)
-        for path in paths:
-            if link.properties and path[-1] not in link.properties:
+        fields = self._properties(known_class)
+        for path in self._lookup.find_paths(known_class, link.values):
+            if link.properties and path.last.iri not in link.properties:
                 continue
-            steps = tuple(self._catalogue.property_of(iri) for iri in path)
-            if len(path) == 1 and path[0] not in field:
+            if len(path.properties) == 1 and path.last.iri not in fields:
                 continue
-            yield from self._value_condition(known_class, link, Path(steps))
+            yield from self._value_condition(known_class, link, path)
 
     def _value_condition(
         self, known_class: KnownClass, link: ValueLink, path: Path
     ) -> Iterator[QueryPart]:
-        span, score, why = link.span, link.score, f"“{self._text(link.span)}” is a value of"
+        span, score, why = link.span, link.score, f"“{self._links.text(link.span)}” is a value of"
         naming = [
             property_link
             for property_link in self._links.properties
@@ -266,7 +250,7 @@ class _Grammar:
                 else:
                     continue
             upper = link.upper * factor if link.upper is not None else None
-            reason = f"“{self._text(link.span)}” bounds {field.label}: {why}"
+            reason = f"“{self._links.text(link.span)}” bounds {field.label}: {why}"
             yield (
                 QueryPart(span | link.span, (score,), (reason,), path=Path((field,))),
                 link.number * factor,
@@ -295,7 +279,7 @@ class _Grammar:
         span: Span = frozenset().union(*(link.span for link in name_links))
         if name_links:
             best = max(name_links, key=lambda link: link.score)
-            return span | asked, best.score, f"“{self._text(span)}” names it"
+            return span | asked, best.score, f"“{self._links.text(span)}” names it"
         if names & set(map(stem, own.name.lower().replace("_", " ").split())):
             return asked, EXACT, "the adjective is of it"
         fits = bool(measures) and measure_of(own.unit) in measures

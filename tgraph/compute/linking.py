@@ -139,6 +139,10 @@ class QuestionLinks:
     degrees: tuple[ExtremeLink, ...] = ()
     cues: Mapping[CueKind, tuple[Span, ...]] = field(default_factory=dict)
 
+    def text(self, span: Span) -> str:
+        """Return the words of a span as they stand in the question."""
+        return join_words(self.words, span)
+
     def cue(self, kind: CueKind) -> Span:
         """Return the words of all cues of a kind."""
         return frozenset().union(*self.cues.get(kind, ()))
@@ -149,6 +153,22 @@ class QuestionLinks:
         the question are left out."""
         free = _free_words()
         return frozenset(at for at, word in enumerate(self.words) if word.lower not in free)
+
+
+def join_words(words: Sequence[LinkedWord], span: Collection[int]) -> str:
+    """Return the words at some positions, in their order."""
+    return " ".join(words[at].text for at in sorted(span))
+
+
+def merge_links(links: Iterable[PropertyLink]) -> dict[NamedNode, PropertyLink]:
+    """Return one link for each property: with all words that name the property, as surely as the
+    surest."""
+    merged: dict[NamedNode, PropertyLink] = {}
+    for link in links:
+        other = merged.get(link.known.iri, link)
+        score = max(link.score, other.score)
+        merged[link.known.iri] = PropertyLink(link.span | other.span, link.known, score)
+    return merged
 
 
 @cache
@@ -342,7 +362,7 @@ def _link_values(
             taken.update(span)
             yield from links
             for rest in _without_class(words, span, classes):
-                rest_text = " ".join(words[at].text for at in rest)
+                rest_text = join_words(words, rest)
                 args = (rest_text, named, prefixed, shown, find_literals)
                 yield from _value_links(frozenset(rest), *args)
 

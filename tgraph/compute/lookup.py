@@ -92,6 +92,11 @@ class KnowledgeLookup:
         key = (known_class.key, target.key if isinstance(target, KnownClass) else target)
         return self._once(("connections", *key), lambda: self._connections(known_class, target))
 
+    def find_paths(self, known_class: KnownClass, values: tuple[Object, ...]) -> tuple[Path, ...]:
+        """Return the shortest paths that lead forward from members of a class to values."""
+        key = ("paths", known_class.key, values)
+        return self._once(key, lambda: self._connections(known_class, values, (False,)))
+
     def find_members(
         self, known_class: KnownClass, values: tuple[Object, ...]
     ) -> tuple[NamedNode, ...]:
@@ -112,11 +117,16 @@ class KnowledgeLookup:
 
         return self._once(("classes", known_class.key, path), find)
 
-    def _connections(self, known_class: KnownClass, target: Target) -> Sequence[Path]:
+    def _connections(
+        self,
+        known_class: KnownClass,
+        target: Target,
+        directions: Sequence[bool] = (False, True),
+    ) -> Sequence[Path]:
         structured = [one.iri for one in self.catalogue.properties if one.is_structured]
         for length in range(1, LONGEST_PATH + 1):
             paths = []
-            for backward in product((False, True), repeat=length):
+            for backward in product(directions, repeat=length):
                 positions = tuple(at for at, is_backward in enumerate(backward) if is_backward)
                 text = print_connections(known_class, target, structured, backward)
                 for iris in self._rows(text):

@@ -10,7 +10,7 @@ from pyoxigraph import NamedNode
 from tgraph.compute.algebra import Condition, Path, Query
 from tgraph.compute.linking import Span
 
-ASSUMED_CLASS, ASSUMED_PROPERTY, NO_CLASS = 0.9, 0.8, 0.85
+ASSUMED_CLASS, ASSUMED_PROPERTY = 0.9, 0.8
 """How sure a candidate is whose class, or measured property, the question doesn't name."""
 
 

@@ -41,6 +41,7 @@ from tgraph.compute.linking import (
     ValueLink,
     measure_of,
     measures_other,
+    merge_links,
     names_alike,
     names_other_quantity,
     quantities_of,
@@ -257,7 +258,7 @@ class _PhraseReader:
         self, head: ClassLink, start: int, end: int, depth: int
     ) -> Iterator[RowPhrase]:
         known_class, first, after = head.known, min(head.span), max(head.span) + 1
-        why = f"“{self._text(head.span)}” is the class {describe_class(known_class)}"
+        why = f"“{self._links.text(head.span)}” is the class {describe_class(known_class)}"
         base = PhrasePart(head.span, (head.score,), (why,))
         before = [
             link
@@ -298,7 +299,7 @@ class _PhraseReader:
         """Yield the members that a value names, with a class beside it: "the Mississippi river"."""
         for known_class, members in self._bearing_classes(value):
             span = value.span | self._beside(value, known_class)
-            why = f"“{self._text(value.span)}” is {describe_class(known_class)}"
+            why = f"“{self._links.text(value.span)}” is {describe_class(known_class)}"
             base = PhrasePart(span, (value.score,), (why,))
             for modified in self._modifiers(known_class, max(span) + 1, end, depth):
                 if modified.query is None:
@@ -399,7 +400,7 @@ class _PhraseReader:
                 continue
             connection = self._name_connection(path, within - value.span)
             span = value.span | connection.span | beside
-            why = f"“{self._text(value.span)}” is a value of {path.label}"
+            why = f"“{self._links.text(value.span)}” is a value of {path.label}"
             condition: Condition = Equals(path, values, value.label)
             if negations:
                 span |= frozenset().union(*negations)
@@ -620,29 +621,17 @@ class _PhraseReader:
         """Return the links to properties of a class: where several share words, those that name
         the most words."""
         fields = self._conditions.properties_of(known_class)
-        mine = [link for link in links if link.known.iri in fields]
-        joined: dict[str, PropertyLink] = {}
-        for link in mine:
-            other = joined.get(link.known.iri.value, link)
-            span, score = link.span | other.span, max(link.score, other.score)
-            joined[link.known.iri.value] = PropertyLink(span, link.known, score)
-        return [
-            link
-            for link in joined.values()
-            if not any(_names_better(other, link) for other in joined.values())
-        ]
+        joined = merge_links(link for link in links if link.known.iri in fields).values()
+        return [link for link in joined if not any(_names_better(other, link) for other in joined)]
 
     def _property_part(self, link: PropertyLink) -> PhrasePart:
-        why = f"“{self._text(link.span)}” names {link.known.label}"
+        why = f"“{self._links.text(link.span)}” names {link.known.label}"
         return PhrasePart(link.span, (link.score,), (why,))
 
     def _values_in(self, start: int, end: int) -> list[ValueLink]:
         return [
             link for link in self._links.values if start <= min(link.span) and max(link.span) < end
         ]
-
-    def _text(self, span: Span) -> str:
-        return " ".join(self._links.words[at].text for at in sorted(span))
 
 
 def _names_better(one: PropertyLink, other: PropertyLink) -> bool:

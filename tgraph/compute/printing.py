@@ -471,22 +471,6 @@ def _named(names: _Names) -> Pattern:
     return Pattern((TriplePattern(ROW, v.RDFS_LABEL, names.new("label")),))
 
 
-def print_paths(known_class: KnownClass, values: Sequence[NamedNode | Literal], length: int) -> str:
-    """Return the query for the paths of a length from members of a class to one of the values."""
-    end, at = Variable("end"), ROW
-    class_pattern = _class_pattern(known_class)
-    steps = []
-    for number in range(1, length + 1):
-        to = end if number == length else Variable(f"step{number}")
-        steps.append(f"  {at} ?property{number} {to} .")
-        at = to
-    columns = " ".join(f"?property{number}" for number in range(1, length + 1))
-    body = "\n".join((f"  {_one_of(end, values)}", str(class_pattern), *steps))
-    return (
-        f"SELECT DISTINCT {columns} WHERE {{\n{body}\n}}\nORDER BY {columns}\nLIMIT {_MOST_PATHS}"
-    )
-
-
 _MOST_PATHS = 20
 
 

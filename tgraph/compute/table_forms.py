@@ -40,6 +40,7 @@ from tgraph.compute.linking import (
     Span,
     ValueLink,
     bound_factor,
+    merge_links,
     names_other_quantity,
 )
 from tgraph.compute.parts import ASSUMED_PROPERTY, CandidateQuery, QueryPart, sum_parts
@@ -87,13 +88,8 @@ class TableForms:
 
     @cached_property
     def _named(self) -> dict[NamedNode, PropertyLink]:
-        named: dict[NamedNode, PropertyLink] = {}
-        for link in self._links.properties:
-            if link.known.iri in self._columns:
-                other = named.get(link.known.iri, link)
-                score = max(link.score, other.score)
-                named[link.known.iri] = PropertyLink(link.span | other.span, link.known, score)
-        return named
+        links = (link for link in self._links.properties if link.known.iri in self._columns)
+        return merge_links(links)
 
     @cached_property
     def _class_span(self) -> Span:
@@ -105,7 +101,7 @@ class TableForms:
         if link is None:
             why = f"no word names {own.label}, which is assumed to be {use}"
             return QueryPart(frozenset(), (ASSUMED_PROPERTY,), (why,))
-        text = " ".join(self._links.words[at].text for at in sorted(link.span))
+        text = self._links.text(link.span)
         return QueryPart(link.span, (link.score,), (f"“{text}” names {own.label}, {use}",))
 
     @cached_property
@@ -115,8 +111,10 @@ class TableForms:
         ways: list[tuple[Path | None, QueryPart]] = [
             (None, QueryPart(self._class_span, (1.0,), ("asks for the rows",)))
         ]
-        shown_path = columns[:MOST_SHOWN]
-        ways += [(Path((own,)), self._column_part(own, "what is asked for")) for own in shown_path]
+        ways += [
+            (Path((column,)), self._column_part(column, "what is asked for"))
+            for column in columns[:MOST_SHOWN]
+        ]
         return ways
 
     def _measures(self, link: ExtremeLink | None = None) -> list[tuple[Path, QueryPart]]:
@@ -177,7 +175,7 @@ class TableForms:
         return spans
 
     def _value_ways(self, link: ValueLink) -> Iterator[QueryPart]:
-        text = " ".join(self._links.words[at].text for at in sorted(link.span))
+        text = self._links.text(link.span)
         members = tuple(v for v in link.values if isinstance(v, NamedNode) and v in self._rows)
         if members:
             why = f"“{text}” is a row"
@@ -205,7 +203,7 @@ class TableForms:
         return {
             iri
             for iri, column in self._columns.items()
-            if any(shown_path.value in values for shown_path in column.values)
+            if any(known.value in values for known in column.values)
         }
 
     def _condition(self, path: Path, link: ValueLink, is_whole: bool) -> Condition:
@@ -238,7 +236,7 @@ class TableForms:
                     yield QueryPart(span, (1.0,), ("two values are named",), (merged,))
 
     def _bound_ways(self, link: BoundLink) -> Iterator[QueryPart]:
-        text = " ".join(self._links.words[at].text for at in sorted(link.span))
+        text = self._links.text(link.span)
         ways = []
         columns = () if link.days else self._columns.values()  # only a strict reading compares days
         for column in columns:

@@ -11,7 +11,7 @@ from functools import cache
 
 from pyoxigraph import NamedNode
 
-from tgraph.compute.linking import LinkedWord, Span, ValueLink
+from tgraph.compute.linking import LinkedWord, Span, ValueLink, join_words
 from tgraph.index.catalogue import Catalogue
 from tgraph.model import Object
 from tgraph.resources import load_tables
@@ -80,7 +80,7 @@ class ValueIndex:
                 score = LEAST_PART + (0.95 - LEAST_PART) * _share(part, entry.tokens)
                 values = scores_found[entry.property]
                 values[entry.value] = max(score, values.get(entry.value, 0.0))
-        text = " ".join(words[at].text for at in sorted(span))
+        text = join_words(words, span)
         for iri, values in scores_found.items():
             complete = [value for value, score in values.items() if score > 0.94]
             if not complete and not may_be_part:

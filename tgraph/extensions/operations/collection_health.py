@@ -11,10 +11,11 @@ import gzip
 import os
 import shutil
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 from tgraph.engine.checks import PATIENCE, HealthFinding
 from tgraph.engine.components import Components
@@ -251,9 +252,7 @@ def _mend_derived(opened: OpenCollection, progress: OnProgress) -> Iterator[Heal
             return
         findings = [
             *_mend_vectors(opened, store, generation, progress),
-            _mend_lookups(opened, store, generation),
-            _mend_reports(opened, store, generation),
-            _mend_catalogue(opened, store, generation),
+            *_mend_tables(opened, store, generation),
         ]
         if any(finding.status == "mended" for finding in findings):
             opened.ledger.publish(store)
@@ -291,12 +290,44 @@ def _report_embedding(progress: OnProgress, kind: str, done: int, total: int) ->
     progress(Progress("Embedding", done, total, detail=kind))
 
 
-def _mend_lookups(opened: OpenCollection, store: OxigraphStore, generation: int) -> HealthFinding:
-    folder = opened.folder.vectors
-    table = load_table(folder, generation)
+class _ClosableTable(Protocol):
+    def close(self) -> None: ...
+
+
+def _mend_table(
+    title: str, table: _ClosableTable | None, renew: Callable[[], None]
+) -> HealthFinding:
+    """Return whether a saved table was whole; one that couldn't be loaded is made anew."""
     if table is not None:
         table.close()
-        return HealthFinding("ok", "look-ups", "whole")
+        return HealthFinding("ok", title, "whole")
+    renew()
+    return HealthFinding("mended", title, "made anew of the store")
+
+
+def _mend_tables(
+    opened: OpenCollection, store: OxigraphStore, generation: int
+) -> Iterator[HealthFinding]:
+    folder = opened.folder.vectors
+    yield _mend_table(
+        "look-ups",
+        load_table(folder, generation),
+        lambda: _renew_lookups(opened, store, generation),
+    )
+    yield _mend_table(
+        "reports at hand",
+        load_reports(folder, generation),
+        lambda: renew_reports(opened, store, generation),
+    )
+    yield _mend_table(
+        "catalogue",
+        load_catalogue(folder, generation),
+        lambda: keep_catalogue(store, folder, generation),
+    )
+
+
+def _renew_lookups(opened: OpenCollection, store: OxigraphStore, generation: int) -> None:
+    folder = opened.folder.vectors
     vectors: dict[str, VectorIndex] = {}
     with suppress(StoreError):
         vectors = {
@@ -305,27 +336,6 @@ def _mend_lookups(opened: OpenCollection, store: OxigraphStore, generation: int)
         }
     with closing(tables_of(store, opened.librarian, vectors)) as table:
         table.save(folder, generation)
-    return HealthFinding("mended", "look-ups", "made anew of the store")
-
-
-def _mend_reports(opened: OpenCollection, store: OxigraphStore, generation: int) -> HealthFinding:
-    folder = opened.folder.vectors
-    report_table = load_reports(folder, generation)
-    if report_table is not None:
-        report_table.close()
-        return HealthFinding("ok", "reports at hand", "whole")
-    renew_reports(opened, store, generation)
-    return HealthFinding("mended", "reports at hand", "made anew of the store")
-
-
-def _mend_catalogue(opened: OpenCollection, store: OxigraphStore, generation: int) -> HealthFinding:
-    folder = opened.folder.vectors
-    catalogue = load_catalogue(folder, generation)
-    if catalogue is not None:
-        catalogue.close()
-        return HealthFinding("ok", "catalogue", "whole")
-    keep_catalogue(store, folder, generation)
-    return HealthFinding("mended", "catalogue", "made anew of the store")
 
 
 # --- caches ---
