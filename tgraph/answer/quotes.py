@@ -49,7 +49,7 @@ def shorten_sentence(
 
 
 def label_fragment(sentence: Sentence, headings: Sequence[str]) -> Sentence:
-    """Return a quote that is no sentence under its heading, which says what it is about.
+    """Return a quote with its heading above it, where the quote is not a whole sentence.
 
     A price or an office on a page ("Price: $259", "Treasurer") says nothing alone."""
     if not headings or sentence.label or not is_fragment(sentence):

@@ -123,8 +123,7 @@ class OneOf:
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """The value at the end of a path, or without a path the member itself, is in the result of a
-    query."""
+    """The value at the end of a path is in the result of a query; without a path the member is."""
 
     path: Path | None
     query: ListRows | Extreme | GroupRows

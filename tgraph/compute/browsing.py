@@ -35,7 +35,7 @@ _MOST_DISTINCT = 200
 
 @dataclass(frozen=True, slots=True)
 class BrowsedValue:
-    """A value of a row, and the place that states the value; None where none is known."""
+    """A value of a row, and the place of a document that states the value, if known."""
 
     text: str
     place: WitnessPlace | None

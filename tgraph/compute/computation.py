@@ -57,7 +57,7 @@ MOST_UNCHOSEN = 10
 
 @dataclass(frozen=True, slots=True)
 class RefusedText:
-    """A text that was written as a query and is none that can be asked, with the reason."""
+    """A written query that was refused, with the reason."""
 
     text: str
     problem: str
@@ -86,7 +86,7 @@ class QueryPlan:
         return best if best.likelihood >= self.least_of(best) else None
 
     def least_of(self, ranked: RankedQuery) -> float:
-        """Return how likely a query has to be that is answered by."""
+        """Return the likelihood from which a query is answered."""
         if ranked.unaccounted:
             return max(self.least, LEAST_INCOMPLETE)
         return self.least if ranked.candidate.is_strict else max(self.least, LEAST_LEARNT)

@@ -155,7 +155,7 @@ def _evaluate(store: Store, asked: Query, bounds: EvaluationBounds, deadline: fl
 
 @dataclass(frozen=True, slots=True)
 class _RowReading:
-    """What was read of a result; ``row_count`` is that of all rows, where not all were read."""
+    """Bindings and solutions of a query; ``row_count`` counts all rows where some were not read."""
 
     bindings: Sequence[Bindings]
     solutions: list[Solution]
@@ -166,7 +166,7 @@ class _RowReading:
 def _read_rows(
     store: Store, query: Query, sparql: str, bounds: EvaluationBounds, deadline: float
 ) -> _RowReading:
-    """Return the result of a query and its solutions; of more than are read the first."""
+    """Return the result of a query and its solutions, the first ``bounds.rows`` of them."""
     pattern = pattern_of(query)
     terms = _read_terms(store, pattern, bounds, deadline)
     is_cut = len(terms) > bounds.rows
@@ -221,8 +221,9 @@ def _read_few(
     bounds: EvaluationBounds,
     deadline: float,
 ) -> list[Bindings]:
-    """Return the result of a query whose solutions were all read: of a few among many members
-    without going through all of them once more."""
+    """Return the result of a query whose solutions were all read.
+
+    A query for few rows among many members is restricted to those rows."""
     rows, known_class = tuple(dict.fromkeys(s.row for s in solutions)), query.rows.known_class
     if isinstance(query, Count) and query.distinct is None:
         return [{"count": Literal(len(rows))}]
@@ -235,8 +236,8 @@ def _read_few(
 def _read_places(
     store: Store, query: Query, bounds: EvaluationBounds, deadline: float
 ) -> _RowReading | None:
-    """Return the first places of an extreme of more rows than are read, without putting all rows
-    in order; None where that is not known to be the same."""
+    """Return the first places of an extreme over more rows than ``bounds.rows``, without sorting
+    all rows; None where the first rows may not be all of the places."""
     known_class = query.rows.known_class
     if not isinstance(query, Extreme) or query.shown or not is_single(query):
         return None

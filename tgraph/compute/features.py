@@ -297,7 +297,7 @@ def _is_named_beside_extreme(measure: Path, links: QuestionLinks) -> bool:
 def result_features(
     query: Query, terms: Sequence[Object], cues: Sequence[str]
 ) -> Iterator[tuple[str, float]]:
-    """Yield the features of a result: how many terms it has, and whether the question has them."""
+    """Yield the features of a result: the number of terms, and whether the question has them."""
     many = ("none", "one", "two")[min(len(terms), 2)]
     is_zero = len(terms) == 1 and terms[0].value in ("0", "0.0")
     yield f"results:{'zero' if is_zero else many}", 1.0

@@ -104,7 +104,7 @@ class BoundLink:
     measures: tuple[str, ...] = ()
     names: frozenset[str] = frozenset()
     days: tuple[date, date] | None = None
-    """The first and last day of a date that is told to the day or month."""
+    """The first and last day of a date that has a day or a month."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -472,8 +472,8 @@ def _link_bounds(words: Sequence[LinkedWord]) -> Iterator[BoundLink]:
 
 
 def _read_days(words: Sequence[LinkedWord], at: int) -> tuple[tuple[date, date], int] | None:
-    """Return the first and last day of the date at a word, told to the day or the month, and the
-    word after its last."""
+    """Return the first and last day of a date that begins at a word and has a day or a month, and
+    the position after the date; None where no date begins."""
     for length in (3, 2, 1):
         text = " ".join(word.text for word in words[at : at + length])
         written = read_date(text) if at + length <= len(words) else None

@@ -23,11 +23,11 @@ Target = KnownClass | tuple[Object, ...]
 
 
 def choose_computable(catalogue: Catalogue) -> Catalogue:
-    """Return the part of a catalogue that is computed with.
+    """Return the classes and properties of a catalogue that queries may use.
 
-    No table of which many rows are one member, since a number of rows would be wrong; no property
-    of a class that has values in several units there; one class of those with the same name,
-    members and properties, as an import states a class beside the one that the graph gives."""
+    Left out are tables of which many rows are one member, since a count of rows would be wrong,
+    properties of a class with values in several units, and all but one of the classes with the
+    same name, members and properties: an import states a class beside the graph's own."""
     merged = [known_class for known_class in catalogue.classes if _merges_rows(known_class)]
     merged_types = {known_class.type for known_class in merged}
     merged_members = frozenset(row for known_class in merged for row in known_class.rows)

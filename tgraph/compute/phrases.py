@@ -92,7 +92,7 @@ class RowPhrase:
 
     @property
     def rows(self) -> Rows:
-        """The members as rows of which more can be asked."""
+        """The members of the phrase, as the rows of a further query."""
         if isinstance(self.query, ListRows):
             return self.query.rows
         return Rows(self.known, (Within(None, self.query),))

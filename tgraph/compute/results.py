@@ -97,7 +97,7 @@ def _measure_order(measure: Measure) -> tuple[int, Measure]:
 
 
 def decisive_solutions(query: Query, solutions: Sequence[Solution]) -> list[Solution]:
-    """Return the solutions that a result says: those of the winners, where it has any."""
+    """Return the solutions that decide a result: of an extreme and of groups the first places."""
     if isinstance(query, Extreme):
         return winners(query, solutions)
     if not isinstance(query, GroupRows):
@@ -171,7 +171,7 @@ def result_values(
 
 
 def bound_value(query: Extreme, solutions: Sequence[Solution]) -> Decimal | Literal | None:
-    """Return the value that a query within another gives as a bound; none where it has none."""
+    """Return the value of an inner query as a bound; None for an inner query without a value."""
     best = winners(query, solutions)
     if not best or not isinstance(value := best[0].value, Literal):
         return None

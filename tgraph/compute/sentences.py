@@ -273,7 +273,7 @@ class _Writer:
         return f"{names} {is_listed} {self._adjective(query)}{among}{_that(predicate)}."
 
     def _beside_best(self, query: Extreme) -> str:
-        """Return the sentences on what is shown of the first; none where that is its measure."""
+        """Return the sentences on the values shown beside the first places, if not the measure."""
         if query.shown is None or query.shown == query.path:
             return ""
         rows: defaultdict[NamedNode, list[str]] = defaultdict(list)
@@ -678,8 +678,8 @@ def _that(what: str) -> str:
 
 
 def _read_verb(name: str) -> str:
-    """Return the name of a property as the predicate of several, where it is one of one: "run
-    through" for "runs through"; empty for other names."""
+    """Return a property's name as a plural predicate, such as "run through" for "runs through";
+    empty for a name that is no predicate."""
     first, *end = name.split()
     is_verb = bool(end) and first.endswith("s") and not first.endswith("ss")
     is_verb = is_verb and end[-1] in word_set("computing", "prepositions")
