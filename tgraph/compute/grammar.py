@@ -76,7 +76,7 @@ def make_candidates(links: QuestionLinks, lookup: KnowledgeLookup) -> list[Candi
 
 def make_table_candidates(links: QuestionLinks, catalogue: Catalogue) -> list[CandidateQuery]:
     """Return the queries that a question may mean of a table whose columns it need not name."""
-    tables = (TableForms(links, catalogue, link) for link in linked_tables(links, catalogue))
+    tables = (TableForms(links, catalogue, table) for table in linked_tables(links, catalogue))
     of_tables = (candidate for table in tables for candidate in table.candidates())
     return list(islice(of_tables, MOST_OF_TABLES))
 

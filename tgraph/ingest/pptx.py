@@ -172,8 +172,8 @@ class _SlideReader:
         self._add_mark("chart", "" if title is None else _joined_text(title, f"{_A}t"), place)
         series = list(chart.iter(f"{_C}ser"))
         categories = _point_texts(series[0], "cat", "xVal") if series else {}
-        columns = [_point_texts(sery, "val", "yVal") for sery in series]
-        names = [_joined_text(sery.find(f"{_C}tx"), f"{_C}v") for sery in series]
+        columns = [_point_texts(data_series, "val", "yVal") for data_series in series]
+        names = [_joined_text(data_series.find(f"{_C}tx"), f"{_C}v") for data_series in series]
         places = sorted(set(categories).union(*columns))
         rows = [[categories.get(at, ""), *(c.get(at, "") for c in columns)] for at in places]
         add_grid(self.builder, [["", *names], *rows] if rows else [], 1)

@@ -8,7 +8,7 @@ linked to the named audits, and not to queries of the algebra."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tgraph.errors import UsageError
@@ -57,19 +57,21 @@ def find_asked_audit(store: Store, question: str) -> AskedAudit:
     """Return the audit that a question asks for. Raise ``UsageError`` where no audit accounts for
     all its words, or several do as well."""
     remainder, arguments = _take_arguments(store, question)
-    stems = _words_of(remainder) - _FREE
+    asked = _words_of(remainder) - _FREE
+    stems = {audit.name: _stems(audit) for audit in list_audits()}
     fitting = [
-        (_likeness(audit, stems), AskedAudit(audit, filled))
+        (likeness, AskedAudit(audit, filled))
         for audit in list_audits()
-        if (arguments or any(map(_is_distinctive, stems)))
-        and stems <= _stems(audit)
-        and _likeness(audit, stems) >= _LEAST
+        if (arguments or any(_is_distinctive(stem, stems.values()) for stem in asked))
+        and asked <= stems[audit.name]
+        and (likeness := _likeness(audit, asked)) >= _LEAST
         and (filled := _fill(audit.parameters, arguments)) is not None
     ]
     fitting.sort(key=lambda pair: -pair[0])
     if not fitting:
+        unknown = _describe_unknown(asked, stems.values())
         raise UsageError(
-            f"No audit is what “{question[:200]}” asks for.{_describe_unknown(stems)}",
+            f"No audit is what “{question[:200]}” asks for.{unknown}",
             "`tgraph audit --list` has them all, each with the question that it answers.",
         )
     if len(fitting) > 1 and fitting[0][0] == fitting[1][0]:
@@ -99,14 +101,13 @@ def _likeness(audit: Audit, asked: frozenset[str]) -> float:
     return round(2 * shared / (len(asked) + len(title_stems)), 6)
 
 
-def _is_distinctive(stem: str) -> bool:
+def _is_distinctive(stem: str, stems_of_audits: Iterable[frozenset[str]]) -> bool:
     """Return whether few audits tell of a stem; of answers and documents nearly all do."""
-    return sum(stem in _stems(audit) for audit in list_audits()) <= _MOST_TELLING
+    return sum(stem in stems for stems in stems_of_audits) <= _MOST_TELLING
 
 
-def _describe_unknown(asked: frozenset[str]) -> str:
-    all_stems = frozenset().union(*map(_stems, list_audits()))
-    unknown = sorted(asked - all_stems)
+def _describe_unknown(asked: frozenset[str], stems_of_audits: Iterable[frozenset[str]]) -> str:
+    unknown = sorted(asked.difference(*stems_of_audits))
     return f" No audit tells of: {', '.join(unknown)}." if unknown else ""
 
 
