@@ -6,20 +6,19 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 
-from pyoxigraph import Literal, NamedNode, Variable
+from pyoxigraph import NamedNode, Variable
 
 from tgraph import vocabulary as v
 from tgraph.compute.algebra import Count, Equals, GroupRows, ListRows, Path, Rows
 from tgraph.compute.computation import catalogue_of
+from tgraph.compute.evaluation import read_result
 from tgraph.compute.printing import GROUP, ROW, print_query
 from tgraph.errors import UsageError
 from tgraph.index.catalogue import Catalogue, KnownClass, KnownProperty
 from tgraph.model import Object, WitnessPlace
 from tgraph.retrieve.base import Context
 from tgraph.retrieve.labels import labels_of
-from tgraph.store.base import Solutions
 
 MOST_COLUMNS = 12
 """Properties that a page shows as columns."""
@@ -103,7 +102,7 @@ def read_rows(
     conditions = tuple(Equals(Path((by_iri[iri],)), (value,), "") for iri, value in narrowing)
     rows = Rows(known_class, conditions)
     columns = _find_columns(known_class, catalogue)
-    [counted] = _select(context, print_query(Count(rows)))
+    [counted] = read_result(context.store, print_query(Count(rows)))
     total = int(counted["count"].value)
     first = first if 0 <= first < total else 0
     narrowed = tuple(_facet_of(context, condition) for condition in conditions)
@@ -128,7 +127,11 @@ def _find_columns(known_class: KnownClass, catalogue: Catalogue) -> tuple[KnownP
 
 def _page_of(context: Context, rows: Rows, first: int, size: int) -> list[NamedNode]:
     text = f"{print_query(ListRows(rows, limit=size))}\nOFFSET {first}"
-    return [node for row in _select(context, text) if isinstance(node := row["row"], NamedNode)]
+    return [
+        node
+        for row in read_result(context.store, text)
+        if isinstance(node := row["row"], NamedNode)
+    ]
 
 
 def _read_cells(
@@ -143,7 +146,7 @@ def _read_cells(
             f" VALUES {predicate} {{ {' '.join(str(column.iri) for column in columns)} }}"
             f" {ROW} {predicate} {value} }} ORDER BY {ROW} {predicate} {value}"
         )
-        for binding in _select(context, text):
+        for binding in read_result(context.store, text):
             row, iri = binding["row"], binding["predicate"]
             if isinstance(row, NamedNode) and isinstance(iri, NamedNode):
                 values[row, iri].append(binding["value"])
@@ -187,7 +190,7 @@ def _read_facets(
         text = f"{print_query(GroupRows(rows, Path((column,))))}\nLIMIT {FACET_VALUES}"
         counted = [
             (binding[GROUP.value], int(binding["count"].value))
-            for binding in _select(context, text)
+            for binding in read_result(context.store, text)
         ]
         if any(number > 1 for _, number in counted):
             facets.append(_build_facet(context, column, counted))
@@ -207,17 +210,3 @@ def _build_facet(
         for term, number in counted
     )
     return Facet(column, tuple(values))
-
-
-def _select(context: Context, text: str) -> list[dict[str, Object]]:
-    results = context.store.query(text)
-    assert isinstance(results, Solutions)
-    names = [variable.value for variable in results.variables]
-    return [
-        {
-            name: term
-            for name, term in zip(names, row, strict=True)
-            if isinstance(term, NamedNode | Literal)
-        }
-        for row in islice(results, 10_000)
-    ]
