@@ -29,6 +29,7 @@ _MARK = re.compile(
     r"|edit source|citation needed|clarification needed|better source needed|when\?|who\?"
     r"|according to whom\?| |X|![A-Z]{3,12}|struck: [^\[\]]{1,2000})\]"
 )
+_NUMBER_CELL = re.compile(r"\s*\[\d{1,3}\]\s*")
 
 
 class ReadingText:
@@ -188,8 +189,8 @@ def _contains_text(inline: Inline, offsets: Sequence[int]) -> bool:
 def without_marks(text: str, offsets: array[int]) -> tuple[str, array[int]]:
     """Return the text and offsets, removing marks such as ``[27]`` and ``[edit]`` and leftover
     space before punctuation."""
-    if "[" not in text or not _MARK.search(text) or _MARK.fullmatch(text.strip()):
-        return text, offsets  # a cell that is nothing but "[244]" says that
+    if "[" not in text or not _MARK.search(text) or _NUMBER_CELL.fullmatch(text):
+        return text, offsets  # a number in brackets by itself is a value, not a reference
     text_parts, places, at = [], array("q"), 0
     for match in _MARK.finditer(text):
         begin, end = match.span()
