@@ -25,7 +25,7 @@ from pyoxigraph import Literal, NamedNode, Quad, Store
 
 from tgraph import vocabulary as v
 from tgraph.compute.computation import Computation, compute_plan, plan_query
-from tgraph.index.catalogue import count_catalogue
+from tgraph.index.catalogue import count_knowledge
 from tgraph.index.catalogue_table import CatalogueTable, load_catalogue
 from tgraph.index.sources import Texts
 from tgraph.librarian import Librarian
@@ -87,9 +87,10 @@ def make_store(folder: Path, count: int) -> None:
     print(f"{len(store):,} triples")
     del store
     started = time.process_time()
-    catalogue = count_catalogue(OxigraphStore.open(folder / "store"))
+    stored = OxigraphStore.open(folder / "store")
+    table = CatalogueTable.from_counts(stored, count_knowledge(stored))
     print(f"counting the catalogue: {time.process_time() - started:.1f} CPU seconds")
-    CatalogueTable.from_catalogue(catalogue).save(folder, GENERATION)
+    table.save(folder, GENERATION)
 
 
 def open_context(folder: Path) -> Context:

@@ -115,7 +115,6 @@ def _groups(rows: st.SearchStrategy[Rows]) -> st.SearchStrategy[GroupRows]:
     )
 
 
-_weighed = st.sampled_from((_to_weight, Path((WEIGHT,), reads_number=True)))
 _shown = st.sampled_from((None, _to_maker))
 _listed = st.builds(Rows, st.just(LISTED), st.lists(_conditions, max_size=2).map(tuple))
 _stepped = st.builds(
@@ -157,7 +156,7 @@ def _simple_forms(rows: st.SearchStrategy[Rows]) -> st.SearchStrategy[Query]:
 
 queries: st.SearchStrategy[Query] = st.one_of(
     _groups(_rows),
-    st.builds(Extreme, _rows, _weighed, st.booleans(), st.integers(1, 2), _shown),
+    st.builds(Extreme, _rows, st.just(_to_weight), st.booleans(), st.integers(1, 2), _shown),
     st.builds(Extreme, _listed, st.none(), st.booleans(), st.integers(1, 2), _shown),
     st.builds(ListRows, _stepped, st.sampled_from((None, _to_maker, _to_place))),
     st.builds(Count, _stepped),

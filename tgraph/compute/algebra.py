@@ -29,13 +29,10 @@ Asked = Choice["whether", "which", "difference"]
 @dataclass(frozen=True, slots=True)
 class Path:
     """A property path: one to three properties that lead from a member of a class to a value;
-    those at the positions ``backward`` are followed from the value to what has the value.
-
-    ``reads_number`` takes the first number of a text for the value: 1998 of "1998–99"."""
+    those at the positions ``backward`` are followed from the value to what has the value."""
 
     properties: tuple[KnownProperty, ...]
     backward: tuple[int, ...] = ()
-    reads_number: bool = False
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.properties) <= LONGEST_PATH:
@@ -53,13 +50,11 @@ class Path:
     @property
     def is_single(self) -> bool:
         """Whether the path leads to one number or year from each thing, as the catalogue counts."""
-        is_step = len(self.properties) == 1 and not self.backward and not self.reads_number
+        is_step = len(self.properties) == 1 and not self.backward
         return is_step and self.last.is_single
 
     @property
     def kind(self) -> ValueKind:
-        if self.reads_number:
-            return "number"
         return "entity" if self.is_backward else self.last.kind
 
     @property

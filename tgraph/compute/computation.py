@@ -18,32 +18,28 @@ from tgraph.compute.evaluation import (
     evaluate_query,
     read_result,
 )
-from tgraph.compute.grammar import MOST_CANDIDATES, make_candidates, make_table_candidates
+from tgraph.compute.grammar import MOST_CANDIDATES, make_candidates
 from tgraph.compute.group_forms import GroupForms
-from tgraph.compute.linking import QuestionLinks, link_question, number_words
+from tgraph.compute.linking import QuestionLinks, link_question
 from tgraph.compute.lookup import KnowledgeLookup, choose_computable
+from tgraph.compute.order_forms import make_order_candidates
 from tgraph.compute.parts import CandidateQuery
 from tgraph.compute.phrases import make_phrase_candidates
 from tgraph.compute.printing import print_query, write_query
 from tgraph.compute.ranking import (
-    LEAST_INCOMPLETE,
-    LEAST_LEARNT,
     LEAST_LIKELIHOOD,
     RankedQuery,
     doubt_readings,
     keep_likeliest,
     rank_candidates,
-    rank_strictly,
 )
 from tgraph.compute.results import result_terms
-from tgraph.compute.value_parts import MOST_NAMED_ROWS, ValueIndex, index_values
 from tgraph.compute.witnesses import Witness, find_witnesses
 from tgraph.errors import QueryError
 from tgraph.index.catalogue import Catalogue, count_catalogue
 from tgraph.model import Object, UnchosenQuery
 from tgraph.retrieve.base import Context
 from tgraph.retrieve.entity_matching import match_all
-from tgraph.retrieve.labels import labels_of
 
 PLANNING = EvaluationBounds(rows=1_000, seconds=0.5)
 """The bounds in which a candidate is evaluated for its ranking."""
@@ -81,15 +77,9 @@ class QueryPlan:
     def chosen(self) -> RankedQuery | None:
         """The likeliest query, where it is likely enough to be what the question means."""
         best = self.ranked[0] if self.ranked else None
-        if best is None:
+        if best is None or best.unaccounted:
             return None
-        return best if best.likelihood >= self.least_of(best) else None
-
-    def least_of(self, ranked: RankedQuery) -> float:
-        """Return the likelihood from which a query is answered."""
-        if ranked.unaccounted:
-            return max(self.least, LEAST_INCOMPLETE)
-        return self.least if ranked.candidate.is_strict else max(self.least, LEAST_LEARNT)
+        return best if best.likelihood >= self.least else None
 
     @property
     def unchosen(self) -> tuple[RankedQuery, ...]:
@@ -118,8 +108,8 @@ class QueryPlan:
             return f"it has no account of: {', '.join(ranked.unaccounted)}"
         if ranked.doubt:
             return f"it is unlikely: {ranked.doubt}"
-        if ranked.likelihood < self.least_of(ranked):
-            return f"its likelihood is below {self.least_of(ranked):g}"
+        if ranked.likelihood < self.least:
+            return f"its likelihood is below {self.least:g}"
         return "another query is at least as likely"
 
 
@@ -177,37 +167,23 @@ def plan_query(question: str, context: Context, least: float = LEAST_LIKELIHOOD)
     catalogue = computable_of(context)
 
     @cache
-    def find_terms(query: Query) -> Sequence[Object]:
+    def find_terms(query: Query) -> Sequence[Object] | None:
         try:
             return result_terms(query, read_result(context.store, print_query(query), PLANNING))
         except QueryError:
-            return ()
+            return None
 
     links = link_catalogue(question, context)
-    index = context.read_once("value parts", lambda: _index_values(catalogue, context))
-    value_words = number_words(links.words, links.bounds).union(
-        *(link.span for link in links.values)
-    )
-    links = replace(links, parts=tuple(index.link_parts(links.words, value_words)))
     lookup = KnowledgeLookup(context.store, catalogue)
     groups = GroupForms(links, lookup)
-    exact = (
+    candidates = (
         *make_candidates(links, lookup),
         *islice(make_phrase_candidates(links, lookup, groups), MOST_CANDIDATES),
         *islice(groups.candidates(), MOST_CANDIDATES),
+        *islice(make_order_candidates(links, lookup), MOST_CANDIDATES),
     )
-    ranked = rank_strictly(keep_likeliest(exact, links), links)
-    ranked = doubt_readings(ranked, links, find_terms)
-    is_certain = ranked and ranked[0].likelihood >= least
-    if not is_certain or any(known.kind == "table" for known in catalogue.classes):
-        further = make_table_candidates(links, catalogue)
-        ranked = rank_candidates(keep_likeliest((*exact, *further), links), links, find_terms)
-    return QueryPlan(links, tuple(ranked), least)
-
-
-def _index_values(catalogue: Catalogue, context: Context) -> ValueIndex:
-    rows = dict.fromkeys(row for known in catalogue.classes if known.columns for row in known.rows)
-    return index_values(catalogue, labels_of(context.graph, list(rows)[:MOST_NAMED_ROWS]))
+    ranked = rank_candidates(keep_likeliest(candidates, links), links)
+    return QueryPlan(links, tuple(doubt_readings(ranked, links, find_terms)), least)
 
 
 def plan_written(

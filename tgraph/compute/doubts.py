@@ -25,8 +25,7 @@ from tgraph.compute.algebra import (
     totalled_path,
 )
 from tgraph.compute.linking import BY_SYNONYM, QuestionLinks, stem
-from tgraph.index.catalogue import KnownClass
-from tgraph.ingest.table_values import read_date
+from tgraph.index.catalogue import KnownClass, KnownProperty
 from tgraph.model import Object
 from tgraph.resources import word_set
 from tgraph.vocabulary import entity_iri
@@ -41,10 +40,13 @@ def find_doubt(query: Query, links: QuestionLinks) -> str:
     return next((text for doubt in doubts for text in doubt(query, links)), "")
 
 
-def doubt_result(query: Query, terms: Sequence[Object], links: QuestionLinks) -> str:
-    """Return why a result is hardly an answer, empty where nothing speaks against it."""
+def doubt_result(query: Query, terms: Sequence[Object] | None, links: QuestionLinks) -> str:
+    """Return why a result is hardly an answer, empty where nothing speaks against it; ``terms`` is
+    None where the result isn't known."""
+    if terms is None:
+        return ""
     is_zero = isinstance(query, Aggregate) and all(not float(_text(term)) for term in terms)
-    if is_zero or (isinstance(query, CompareTwo) and not terms):
+    if is_zero or (isinstance(query, CompareTwo | Extreme) and not terms):
         return "nothing has a value to compute with"
     is_of_year = isinstance(query, Extreme) and query.path and query.path.kind == "year"
     if is_of_year and len(terms) > getattr(query, "places", 1):
@@ -118,20 +120,20 @@ def _doubt_bounds(query: Query, links: QuestionLinks) -> Iterator[str]:
     }
     for condition in query.rows.conditions:
         if isinstance(condition, Compares):
-            if condition.bound in years and not _is_time(condition.path):
+            if condition.bound in years and not is_time(condition.path.last):
                 yield f"{condition.path.last.label} is no time"
             if isinstance(query, Count) and len(_kinds(condition.path)) > 1:
                 yield f"the values of {condition.path.last.label} are of several kinds"
-            yield from _doubt_numbers(condition.path)
 
 
 def _kinds(path: Path) -> set[str]:
     return {"time" if kind in _TIMES else kind for kind, _ in path.last.kinds}
 
 
-def _is_time(path: Path) -> bool:
-    heads = path.last.name.lower().split()
-    return path.kind in _TIMES or not word_set("computing", "time_heads").isdisjoint(heads)
+def is_time(known: KnownProperty) -> bool:
+    """Return whether the values of a property are times, or its name says so."""
+    heads = known.name.lower().split()
+    return known.kind in _TIMES or not word_set("computing", "time_heads").isdisjoint(heads)
 
 
 def _doubt_order(query: Query, links: QuestionLinks) -> Iterator[str]:
@@ -143,18 +145,13 @@ def _doubt_order(query: Query, links: QuestionLinks) -> Iterator[str]:
     is_ordered = isinstance(query, Extreme | CompareTwo) or bool(getattr(query, "place", None))
     if is_ordered and not word_set("computing", "ranks").isdisjoint(path.last.name.lower().split()):
         yield f"the greatest of {path.last.label} may be the last"
-    yield from _doubt_numbers(path)
-
-
-def _doubt_numbers(path: Path) -> Iterator[str]:
-    known_class = path.last
-    if path.reads_number and any(read_date(value.label) for value in known_class.values):
-        yield f"{known_class.label} has dates, of which one number is none"
 
 
 def _doubt_count(query: Query, links: QuestionLinks) -> Iterator[str]:
     if not isinstance(query, Count):
         return
+    if query.distinct and len(query.rows.only) == 1:
+        yield "a row has one value, which may name several"
     lowers = _lowers(links)
     if query.distinct and word_set("computing", "different").isdisjoint(lowers):
         known_class = query.rows.known_class
@@ -174,9 +171,11 @@ def _doubt_shown(query: Query, links: QuestionLinks) -> Iterator[str]:
     target = query.by if isinstance(query, GroupRows) else getattr(query, "shown", None)
     lowers = _lowers(links)
     if lowers[:1] == ["when"]:
-        if target is None or not _is_time(target):
+        if target is None or not is_time(target.last):
             yield "the question asks for a time"
         return
+    if lowers[:1] == ["who"] and target is not None and target.kind not in ("entity", "text"):
+        yield "the question asks for a person"
     at = next((n for n, word in enumerate(lowers) if word in ("what", "which")), None)
     if at is None:
         return

@@ -32,7 +32,6 @@ from tgraph.compute.algebra import (
     Rows,
 )
 from tgraph.compute.linking import (
-    BY_SYNONYM,
     BY_UNIT,
     EXACT,
     BoundLink,
@@ -56,14 +55,10 @@ from tgraph.compute.parts import (
     QueryPart,
     sum_parts,
 )
-from tgraph.compute.table_forms import TableForms
-from tgraph.index.catalogue import Catalogue, KnownClass, KnownProperty
+from tgraph.index.catalogue import KnownClass, KnownProperty
 
 MOST_CANDIDATES = 200
 """Candidates that a question may have; further ones are left out."""
-
-MOST_OF_TABLES, MOST_TABLES = 400, 3
-"""Candidates in the forms of tables, and the tables that are looked at for them."""
 
 _MEASURED = ("number", "year", "date")
 
@@ -72,33 +67,6 @@ def make_candidates(links: QuestionLinks, lookup: KnowledgeLookup) -> list[Candi
     """Return the queries that a question may mean, in no order of likelihood."""
     grammar = _Grammar(links, lookup)
     return list(islice(grammar.candidates(), MOST_CANDIDATES))
-
-
-def make_table_candidates(links: QuestionLinks, catalogue: Catalogue) -> list[CandidateQuery]:
-    """Return the queries that a question may mean of a table whose columns it need not name."""
-    tables = (TableForms(links, catalogue, table) for table in linked_tables(links, catalogue))
-    of_tables = (candidate for table in tables for candidate in table.candidates())
-    return list(islice(of_tables, MOST_OF_TABLES))
-
-
-def linked_tables(links: QuestionLinks, catalogue: Catalogue) -> list[KnownClass]:
-    """Return the tables of which a question names the most."""
-    iris = {link.known.iri for link in links.properties if link.score > BY_SYNONYM}
-    values = (*links.values, *links.parts)
-    iris |= {iri for link in values for iri in link.properties}
-    members = {value for link in values for value in link.values}
-    classes = {link.known.key for link in links.classes}
-
-    def matches(known_class: KnownClass) -> int:
-        columns = {column.property for column in known_class.columns}
-        is_member = not members.isdisjoint(known_class.rows)
-        return len(columns & iris) + is_member + 2 * (known_class.key in classes)
-
-    tables = [known_class for known_class in catalogue.classes if known_class.kind == "table"]
-    if len(tables) > 1:
-        tables.sort(key=lambda known_class: (-matches(known_class), -known_class.members))
-        tables = [table for table in tables if matches(table)] or tables[:1]
-    return tables[:MOST_TABLES]
 
 
 class _Grammar:

@@ -127,14 +127,12 @@ CueKind = Choice["share", "count", "sum", "average", "difference", "group", "neg
 
 @dataclass(frozen=True, slots=True)
 class QuestionLinks:
-    """All links of a question; ``parts`` are words that are part of values, ``cues`` the words
-    that ask for a computation, by kind."""
+    """All links of a question; ``cues`` are the words that ask for a computation, by kind."""
 
     words: tuple[LinkedWord, ...]
     classes: tuple[ClassLink, ...] = ()
     properties: tuple[PropertyLink, ...] = ()
     values: tuple[ValueLink, ...] = ()
-    parts: tuple[ValueLink, ...] = ()
     bounds: tuple[BoundLink, ...] = ()
     extremes: tuple[ExtremeLink, ...] = ()
     degrees: tuple[ExtremeLink, ...] = ()

@@ -17,16 +17,13 @@ ASSUMED_CLASS, ASSUMED_PROPERTY = 0.9, 0.8
 @dataclass(frozen=True, slots=True)
 class CandidateQuery:
     """A query that a question may mean: the words that it accounts for, how sure each of its links
-    is, and the reasons in words. ``is_computing`` tells a computation from looking a value up,
-    ``is_strict`` a reading whose likelihood its links tell from one that only learnt weights
-    judge."""
+    is, and the reasons in words. ``is_computing`` tells a computation from looking a value up."""
 
     query: Query
     span: Span
     scores: tuple[float, ...]
     reasons: tuple[str, ...]
     is_computing: bool = True
-    is_strict: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -589,23 +589,12 @@ def _ordered_pattern(condition: Compares, names: _Names, start: Variable) -> Pat
 
 def _comparable(value: Variable, path: Path) -> str:
     """Return the expression by which a value is compared with a number or a year."""
-    if path.reads_number:
-        return _number_in(value)
     return f"YEAR({value})" if path.kind in ("year", "date") else str(value)
 
 
 def _compared(value: Variable, path: Path) -> str:
     """Return the expression by which a value is put in order."""
-    is_read = path.kind == "year" or path.reads_number
-    return _comparable(value, path) if is_read else str(value)
-
-
-def _number_in(value: Variable) -> str:
-    """Return the expression for the first number of a text, or of the name in an IRI; an error,
-    which leaves a row out, for a text without one."""
-    text = f'REPLACE(REPLACE(STR({value}), "^urn:[a-z]*:entity:", ""), "%2C", ",")'
-    number = f'REPLACE({text}, "^[^0-9]*([0-9][0-9,]*([.][0-9]+)?).*$", "$1", "s")'
-    return f'<{v.xsd("decimal").value}>(REPLACE({number}, ",", ""))'
+    return _comparable(value, path) if path.kind == "year" else str(value)
 
 
 def _measure(path: Path, names: _Names) -> Pattern:
@@ -613,8 +602,6 @@ def _measure(path: Path, names: _Names) -> Pattern:
     end = names.new("value")
     pattern = _path_pattern(path, end, names)
     binding = f"BIND({_compared(end, path)} AS {MEASURED})"
-    if path.reads_number:
-        return pattern + Pattern(filters=(binding, f"FILTER(BOUND({MEASURED}))"))
     is_number = (f"FILTER(isNumeric({end}))",) if path.kind == "number" else ()
     return pattern + Pattern(filters=(*is_number, binding))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from heapq import nsmallest
 from itertools import groupby
@@ -36,7 +36,9 @@ LONGEST_VALUE = 80
 LEAST_NAMESAKES = 2
 """The members from which a word that begins names is a class."""
 
-_VAGUE = frozenset(v.type_iri(name) for name in ("thing", "concept"))
+VAGUE = frozenset(v.type_iri(name) for name in ("thing", "concept"))
+"""Types that don't say what a thing is."""
+
 _NUMBERS = frozenset(
     v.xsd(name).value
     for name in ("integer", "decimal", "double", "float", "int", "long", "short", "byte")
@@ -118,7 +120,7 @@ class KnownClass:
     common, ``type_label`` is what a row is called, after its type or the title, and
     ``is_whole_type`` says that nothing else is of the type. ``synonyms`` are other labels of the
     type. ``merged_rows`` counts the rows of a table that are no members of their own, since others
-    are called the same."""
+    are called the same; ``common_types`` are all types that its rows have in common."""
 
     kind: ClassKind
     key: str
@@ -132,6 +134,7 @@ class KnownClass:
     is_whole_type: bool = False
     synonyms: tuple[str, ...] = ()
     merged_rows: int = 0
+    common_types: tuple[str, ...] = ()
 
     @property
     def is_closed(self) -> bool:
@@ -155,33 +158,87 @@ class Catalogue:
         return self._by_iri[iri]
 
 
+@dataclass(slots=True)
+class PropertyValues:
+    """The values of a property: how many differ, and the most frequent with their statements."""
+
+    distinct: int = 0
+    frequent: list[tuple[Object, int]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogueCounts:
+    """What is counted of knowledge, by IRIs: the members of each class, those with each property,
+    the statements, subjects and measured statements of each property by the datatype of the value,
+    its values, the properties of the things that a word begins the names of, and the tables."""
+
+    members: dict[str, int]
+    domains: dict[tuple[str, str], int]
+    kinds: dict[tuple[str, str], tuple[int, int, int]]
+    values: dict[str, PropertyValues]
+    namesakes: dict[str, dict[str, frozenset[str]]]
+    tables: tuple[KnownClass, ...]
+
+    @property
+    def columns(self) -> frozenset[NamedNode]:
+        """The properties that columns of tables state."""
+        return frozenset(column.property for known in self.tables for column in known.columns)
+
+
 def count_catalogue(store: Store, *, is_whole: bool = False) -> Catalogue:
     """Return the catalogue of the state of knowledge in a store: of what tables and imported graphs
     state, or the whole one."""
-    rows = _read_standing_rows(store)
-    columns = {place[1].property for row in rows for place in row.columns}
-    asked: dict[str, list[Term]] = {"properties": _relations(store, columns, is_whole=is_whole)}
+    return make_catalogue(store, count_knowledge(store, is_whole=is_whole))
+
+
+def count_knowledge(store: Store, *, is_whole: bool = False) -> CatalogueCounts:
+    """Return what a catalogue is made of, counted in a store."""
+    tables = tuple(read_tables(store, _read_rows(store)))
+    columns = {column.property for known in tables for column in known.columns}
+    asked: _Parameters = {"properties": _relations(store, columns, is_whole=is_whole)}
+    return CatalogueCounts(
+        {
+            text_of(row["class"]): _number(row["members"])
+            for row in iterate_rows(store, "catalogue/classes")
+        },
+        {
+            (text_of(row["class"]), text_of(row["property"])): _number(row["subjects"])
+            for row in iterate_rows(store, "catalogue/domains", asked)
+        },
+        {
+            (text_of(row["property"]), text_of(row["kind"])): (
+                _number(row["statements"]),
+                _number(row["subjects"]),
+                _number(row["measures"]),
+            )
+            for row in iterate_rows(store, "catalogue/properties", asked)
+        },
+        count_values(store, asked["properties"]),
+        _count_namesakes(store, asked),
+        tables,
+    )
+
+
+def make_catalogue(store: Store, counts: CatalogueCounts) -> Catalogue:
+    """Return the catalogue of what was counted, with the labels that a store has."""
     domains: defaultdict[str, list[tuple[NamedNode, int]]] = defaultdict(list)
-    for row in iterate_rows(store, "catalogue/domains", asked):
-        domains[text_of(row["class"])].append((_node(row["property"]), _number(row["subjects"])))
-    members = {
-        text_of(row["class"]): _number(row["members"])
-        for row in iterate_rows(store, "catalogue/classes")
-    }
-    labels = _labels(store, members)
+    for (class_iri, iri), subjects in counts.domains.items():
+        domains[class_iri].append((NamedNode(iri), subjects))
+    labels = _labels(store, counts.members)
     types = [
         KnownClass("type", iri, labels[iri], count, _most_frequent(domains[iri]), type=iri)
-        for iri, count in members.items()
+        for iri, count in counts.members.items()
         if domains[iri]
     ]
-    known_classes = (*_without_doubles(types), *_build_tables(store, rows, members, labels))
+    tables = (_with_type(known, counts.members, labels) for known in counts.tables)
+    known_classes = (*_without_doubles(types), *tables)
     synonyms = _synonyms(store, {known_class.type for known_class in known_classes})
     named = [
         replace(known_class, synonyms=synonyms.get(known_class.type, ()))
         for known_class in known_classes
     ]
-    properties = _count_properties(store, columns, asked)
-    classes = sorted((*named, *_name_classes(store, asked)), key=_class_order)
+    classes = sorted((*named, *_name_classes(counts.namesakes)), key=_class_order)
+    properties = _make_properties(store, counts)
     return Catalogue(tuple(classes), tuple(sorted(properties, key=_property_order)))
 
 
@@ -200,11 +257,12 @@ def _relations(store: Store, columns: Collection[NamedNode], *, is_whole: bool) 
     """Return the properties that tables or imported graphs state, or all."""
     quads = store.match(None, v.RDF_TYPE, v.tg("Relation"), v.KNOWLEDGE_GRAPH)
     relations = {quad.subject for quad in quads if isinstance(quad.subject, NamedNode)}
-    asked = (iri for iri in relations if is_whole or _is_structured(iri, columns))
+    asked = (iri for iri in relations if is_whole or is_structured(iri, columns))
     return sorted(asked, key=str)
 
 
-def _is_structured(iri: NamedNode, columns: Collection[NamedNode]) -> bool:
+def is_structured(iri: NamedNode, columns: Collection[NamedNode]) -> bool:
+    """Return whether a column of a table, or an imported graph, states a property."""
     return iri in columns or not iri.value.startswith(v.relation_iri(""))
 
 
@@ -219,81 +277,57 @@ def _property_order(known: KnownProperty) -> tuple[int, str]:
 _Parameters = Mapping[str, Sequence[Term]]
 
 
-def _count_properties(
-    store: Store, columns: Collection[NamedNode], asked: _Parameters
-) -> list[KnownProperty]:
-    kinds: defaultdict[NamedNode, defaultdict[ValueKind, int]] = defaultdict(
-        lambda: defaultdict(int)
-    )
-    subjects: defaultdict[NamedNode, int] = defaultdict(int)
-    has_exact_values: defaultdict[NamedNode, list[bool]] = defaultdict(list)
-    for row in iterate_rows(store, "catalogue/properties", asked):
-        iri, kind = _node(row["property"]), _KINDS.get(text_of(row["kind"]), "other")
-        kinds[iri][kind] += _number(row["statements"])
-        subjects[iri] += _number(row["subjects"])
-        has_exact_values[iri].append(_has_exact_values(row))
-    values, distinct = _frequent_values(store, asked)
-    labels = _labels(
-        store,
-        [iri.value for iri in kinds]
-        + [text_of(value) for group in values.values() for value, _ in group],
-    )
-    synonyms = _synonyms(store, [iri.value for iri in kinds])
-    counted = []
-    for iri, counts in kinds.items():
-        ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
-        label = labels[iri.value]
-        shown = tuple(
-            KnownValue(
-                value,
-                labels[value.value] if isinstance(value, NamedNode) else value.value,
-                statements,
-            )
-            for value, statements in values[iri]
+def _make_properties(store: Store, counts: CatalogueCounts) -> Iterator[KnownProperty]:
+    by_datatype: defaultdict[str, dict[str, tuple[int, int, int]]] = defaultdict(dict)
+    for (iri, datatype), counted in counts.kinds.items():
+        by_datatype[iri][datatype] = counted
+    shown = {iri: counts.values[iri].frequent for iri in by_datatype}
+    terms = (value.value for group in shown.values() for value, _ in group)
+    labels, columns = _labels(store, (*by_datatype, *terms)), counts.columns
+    synonyms = _synonyms(store, list(by_datatype))
+    for iri, datatypes in by_datatype.items():
+        kinds: defaultdict[ValueKind, int] = defaultdict(int)
+        for datatype, (statements, _, _) in datatypes.items():
+            kinds[_KINDS.get(datatype, "other")] += statements
+        node, label = NamedNode(iri), labels[iri]
+        yield KnownProperty(
+            node,
+            label,
+            split_unit(label)[1],
+            tuple(sorted(kinds.items(), key=lambda pair: (-pair[1], pair[0]))),
+            sum(kinds.values()),
+            sum(subjects for _, subjects, _ in datatypes.values()),
+            counts.values[iri].distinct,
+            tuple(
+                KnownValue(
+                    value, labels[value.value] if isinstance(value, NamedNode) else value.value, n
+                )
+                for value, n in shown[iri]
+            ),
+            is_structured(node, columns),
+            synonyms.get(iri, ()),
+            [one in _EXACT and len(set(n)) == 1 for one, n in datatypes.items()] == [True],
         )
-        counted.append(
-            KnownProperty(
-                iri,
-                label,
-                split_unit(label)[1],
-                tuple(ordered),
-                sum(counts.values()),
-                subjects[iri],
-                distinct[iri],
-                shown,
-                _is_structured(iri, columns),
-                synonyms.get(iri.value, ()),
-                has_exact_values[iri] == [True],
-            )
-        )
-    return counted
 
 
-def _has_exact_values(row: Mapping[str, Term | None]) -> bool:
-    """Return whether each subject of a datatype's values has one that is computed with."""
-    counts = {_number(row[name]) for name in ("statements", "subjects", "measures")}
-    return text_of(row["kind"]) in _EXACT and len(counts) == 1
-
-
-def _frequent_values(
-    store: Store, asked: _Parameters
-) -> tuple[dict[NamedNode, list[tuple[Object, int]]], dict[NamedNode, int]]:
-    """Return the most frequent values of each property, and the number of distinct values."""
-    kept: defaultdict[NamedNode, list[tuple[Object, int]]] = defaultdict(list)
-    distinct: defaultdict[NamedNode, int] = defaultdict(int)
-    for row in iterate_rows(store, "catalogue/values", asked):
-        iri, value = _node(row["property"]), row["value"]
-        distinct[iri] += 1
+def count_values(store: Store, properties: Sequence[Term]) -> dict[str, PropertyValues]:
+    """Return the values of each property."""
+    kept: defaultdict[str, PropertyValues] = defaultdict(PropertyValues)
+    for row in iterate_rows(store, "catalogue/values", {"properties": properties}):
+        own, value = kept[text_of(row["property"])], row["value"]
+        own.distinct += 1
         if isinstance(value, NamedNode | Literal) and len(value.value) <= LONGEST_VALUE:
-            kept[iri].append((value, _number(row["statements"])))
-            if len(kept[iri]) > 2 * MOST_VALUES:
-                kept[iri] = list(_most_frequent(kept[iri], MOST_VALUES))
-    return (
-        defaultdict(
-            list, {iri: list(_most_frequent(group, MOST_VALUES)) for iri, group in kept.items()}
-        ),
-        distinct,
-    )
+            own.frequent.append((value, _number(row["statements"])))
+            if len(own.frequent) > 2 * MOST_VALUES:
+                own.frequent = most_frequent_values(own.frequent)
+    for own in kept.values():
+        own.frequent = most_frequent_values(own.frequent)
+    return dict(kept)
+
+
+def most_frequent_values(counts: Sequence[tuple[Object, int]]) -> list[tuple[Object, int]]:
+    """Return the values that the catalogue shows, the most frequent first."""
+    return list(_most_frequent(counts, MOST_VALUES))
 
 
 def _most_frequent(counts: Sequence[tuple[Term, int]], most: int | None = None) -> tuple:  # type: ignore[type-arg]
@@ -321,28 +355,20 @@ class _CatalogueRow:
     types: frozenset[str]
 
 
-def _read_standing_rows(store: Store) -> list[_CatalogueRow]:
-    """Return the rows of the tables of standing documents, in the order of their places."""
+def read_tables(store: Store, rows: Iterable[_CatalogueRow]) -> Iterator[KnownClass]:
+    """Yield the tables of standing documents, of rows in any order, without a type."""
     standing = standing_documents(store)
-    return sorted(
-        (row for row in _read_rows(store) if row.document in standing),
+    ordered = sorted(
+        (row for row in rows if row.document in standing),
         key=lambda row: (row.document, row.page, row.start),
     )
-
-
-def _build_tables(
-    store: Store,
-    rows: Sequence[_CatalogueRow],
-    members: Mapping[str, int],
-    labels: Mapping[str, str],
-) -> Iterator[KnownClass]:
-    titles = document_titles(store, {row.document for row in rows})
-    for document, group in groupby(rows, key=attrgetter("document")):
+    titles = document_titles(store, {row.document for row in ordered}) if ordered else {}
+    for document, group in groupby(ordered, key=attrgetter("document")):
         split = _split_tables(list(group))
         for number, table in enumerate(split, 1):
             title = _title_of(table[0], titles.get(document, ""), is_only=len(split) == 1)
             key = document if len(split) == 1 else f"{document}#table={number}"
-            yield _build_table(key, title, table, members, labels)
+            yield _build_table(key, title, table)
 
 
 def _title_of(row: _CatalogueRow, document: str, *, is_only: bool) -> str:
@@ -353,9 +379,19 @@ def _title_of(row: _CatalogueRow, document: str, *, is_only: bool) -> str:
     return f"{document}, table {row.table}" if row.table else document
 
 
+def read_rows_of(store: Store, chunks: Sequence[str]) -> Iterator[_CatalogueRow]:
+    """Yield the rows of tables in chunks."""
+    asked = {"chunks": [NamedNode(chunk) for chunk in chunks]}
+    return _group_cells(iterate_rows(store, "catalogue/cells-of", asked)) if chunks else iter(())
+
+
 def _read_rows(store: Store) -> Iterator[_CatalogueRow]:
+    return _group_cells(iterate_rows(store, "catalogue/cells"))
+
+
+def _group_cells(rows: Iterable[Mapping[str, Term | None]]) -> Iterator[_CatalogueRow]:
     cells: defaultdict[tuple[str, int, int], list[Mapping[str, Term | None]]] = defaultdict(list)
-    for cell in iterate_rows(store, "catalogue/cells"):
+    for cell in rows:
         cells[text_of(cell["chunk"]), _number(cell["start"]), _number(cell["row"])].append(cell)
     for (chunk, start, number), group in cells.items():
         columns = {
@@ -374,7 +410,7 @@ def _read_rows(store: Store) -> Iterator[_CatalogueRow]:
             max(text_of(cell["title"]) for cell in group),
             frozenset(_node(cell["subject"]) for cell in group),
             tuple(sorted(columns, key=lambda pair: (pair[0], pair[1].head))),
-            frozenset(text_of(cell["type"]) for cell in group if cell["type"]) - _VAGUE,
+            frozenset(text_of(cell["type"]) for cell in group if cell["type"]) - VAGUE,
         )
 
 
@@ -406,13 +442,7 @@ def _is_one_table(
     return bool(shared) and all(known.get(number, head) == head for number, head in heads.items())
 
 
-def _build_table(
-    key: str,
-    title: str,
-    rows: Sequence[_CatalogueRow],
-    members: Mapping[str, int],
-    labels: Mapping[str, str],
-) -> KnownClass:
+def _build_table(key: str, title: str, rows: Sequence[_CatalogueRow]) -> KnownClass:
     subjects = tuple(
         dict.fromkeys(subject for row in rows for subject in sorted(row.subjects, key=str))
     )
@@ -422,46 +452,70 @@ def _build_table(
         for place in row.columns:
             columns[place] = None
             counts[place[1].property] |= row.subjects
-    common = frozenset.intersection(*(row.types for row in rows))
-    type_iri = min(common, key=lambda iri: (members.get(iri, 0), iri), default="")
     return KnownClass(
         "table",
         key,
-        title or "table",
+        title or _UNTITLED,
         len(subjects),
         _most_frequent([(iri, len(group)) for iri, group in counts.items()]),
         subjects,
         tuple(column for _, column in sorted(columns, key=lambda pair: (pair[0], pair[1].head))),
-        type_iri,
-        labels.get(type_iri, "") or class_of_title(title),
-        bool(type_iri) and members.get(type_iri) == len(subjects),
         merged_rows=max(len(rows) - len(subjects), 0),
+        common_types=tuple(sorted(frozenset.intersection(*(row.types for row in rows)))),
+    )
+
+
+_UNTITLED = "table"
+
+
+def _with_type(
+    known: KnownClass, members: Mapping[str, int], labels: Mapping[str, str]
+) -> KnownClass:
+    """Return a table with the least type that its rows have in common."""
+    iri = min(known.common_types, key=lambda iri: (members.get(iri, 0), iri), default="")
+    title = "" if known.label == _UNTITLED else known.label
+    return replace(
+        known,
+        type=iri,
+        type_label=labels.get(iri, "") or class_of_title(title),
+        is_whole_type=bool(iri) and members.get(iri) == known.members,
     )
 
 
 # --- names ------------------------------------------------------------------------------------
 
 
-def _name_classes(store: Store, asked: _Parameters) -> Iterator[KnownClass]:
-    """Yield a class for each word that begins the names of several things without a class that
-    have a property in common: "pump" of Pump P1 and Pump P2."""
-    groups: defaultdict[str, dict[NamedNode, set[NamedNode]]] = defaultdict(dict)
+def _count_namesakes(store: Store, asked: _Parameters) -> dict[str, dict[str, frozenset[str]]]:
+    """Return the things without a class that each word begins the name of, with their properties:
+    Pump P1 and Pump P2 for "pump"."""
+    groups: defaultdict[str, defaultdict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for row in iterate_rows(store, "catalogue/names", asked):
-        word, _, rest = text_of(row["label"]).partition(" ")
-        if rest and word.isalpha():
-            members = groups[word.lower()]
-            members.setdefault(_node(row["subject"]), set()).add(_node(row["property"]))
-    for word, members in groups.items():
-        shared = set.intersection(*members.values())
-        if len(members) >= LEAST_NAMESAKES and shared:
+        if word := first_word(text_of(row["label"])):
+            groups[word][text_of(row["subject"])].add(text_of(row["property"]))
+    return {
+        word: {member: frozenset(own) for member, own in group.items()}
+        for word, group in groups.items()
+    }
+
+
+def first_word(name: str) -> str:
+    """Return the word that begins a name of several, in small letters; empty where none does."""
+    word, _, rest = name.partition(" ")
+    return word.lower() if rest and word.isalpha() else ""
+
+
+def _name_classes(namesakes: Mapping[str, Mapping[str, frozenset[str]]]) -> Iterator[KnownClass]:
+    """Yield a class for each word that begins the names of several things that have a property in
+    common."""
+    for word, members in namesakes.items():
+        if len(members) >= LEAST_NAMESAKES and frozenset.intersection(*members.values()):
             counts: defaultdict[NamedNode, int] = defaultdict(int)
             for properties in members.values():
                 for iri in properties:
-                    counts[iri] += 1
-            rows = tuple(sorted(members, key=str))
-            yield KnownClass(
-                "name", word, word, len(rows), _most_frequent(list(counts.items())), rows
-            )
+                    counts[NamedNode(iri)] += 1
+            rows = tuple(map(NamedNode, sorted(members)))
+            counted = _most_frequent(list(counts.items()))
+            yield KnownClass("name", word, word, len(rows), counted, rows)
 
 
 # --- terms ------------------------------------------------------------------------------------

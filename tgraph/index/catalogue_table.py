@@ -20,25 +20,31 @@ from pyoxigraph import NamedNode
 from tgraph.index.catalogue import (
     Catalogue,
     CatalogueColumn,
+    CatalogueCounts,
     KnownClass,
     KnownProperty,
     KnownValue,
+    PropertyValues,
+    make_catalogue,
 )
 from tgraph.index.data_files import ONLY_FILE, DataFile, DataSet, FileHead, write_data
 from tgraph.index.lookup_rows import parse_object
 from tgraph.index.sqlite_files import copy_to, in_memory, open_database, rows_of
+from tgraph.store.base import Store
 
 if TYPE_CHECKING:
     import sqlite3
 
-FILES = DataSet("catalogue", format=1)
+FILES = DataSet("catalogue", format=2)
 
 _SCHEMA = """
 CREATE TABLE class (number INTEGER PRIMARY KEY, body TEXT, count INTEGER, rows TEXT);
 CREATE TABLE property (number INTEGER PRIMARY KEY, body TEXT);
+CREATE TABLE counts (body TEXT);
 """
 _CLASSES = "SELECT number, body, count FROM class ORDER BY number"
 _PROPERTIES = "SELECT body FROM property ORDER BY number"
+_COUNTS = "SELECT body FROM counts"
 _ROWS = "SELECT rows FROM class WHERE number = ?"
 
 
@@ -51,8 +57,9 @@ class CatalogueTable:
         self.close = finalize(self, connection.close)
 
     @classmethod
-    def from_catalogue(cls, catalogue: Catalogue) -> CatalogueTable:
-        """Return an in-memory table of a catalogue."""
+    def from_counts(cls, store: Store, counts: CatalogueCounts) -> CatalogueTable:
+        """Return an in-memory table of the catalogue of what was counted in a store."""
+        catalogue = make_catalogue(store, counts)
         connection = in_memory()
         connection.executescript(_SCHEMA)
         connection.executemany(
@@ -64,6 +71,7 @@ class CatalogueTable:
         )
         bodies = map(_property_body, catalogue.properties)
         connection.executemany("INSERT INTO property VALUES (?, ?)", enumerate(bodies))
+        connection.execute("INSERT INTO counts VALUES (?)", (_counts_body(counts),))
         connection.commit()
         return cls(connection)
 
@@ -83,6 +91,11 @@ class CatalogueTable:
         )
         properties = (_parse_property(body) for (body,) in self._query(_PROPERTIES))
         return Catalogue(tuple(classes), tuple(properties))
+
+    def read_counts(self) -> CatalogueCounts:
+        """Return what the catalogue was made of."""
+        [(body,)] = self._query(_COUNTS)
+        return _parse_counts(body, self.catalogue)
 
     def rows(self, number: int) -> tuple[NamedNode, ...]:
         """Return the rows of the class with the number."""
@@ -145,8 +158,39 @@ def _parse_class(body: str) -> KnownClass:
     fields = json.loads(body)
     columns = tuple(CatalogueColumn(head, NamedNode(iri)) for head, iri in fields.pop("columns"))
     properties = tuple((NamedNode(iri), count) for iri, count in fields.pop("properties"))
-    synonyms = tuple(fields.pop("synonyms"))
-    return KnownClass(**fields, columns=columns, properties=properties, synonyms=synonyms)
+    fields |= {name: tuple(fields[name]) for name in ("synonyms", "common_types")}
+    return KnownClass(**fields, columns=columns, properties=properties)
+
+
+def _counts_body(counts: CatalogueCounts) -> str:
+    """Return the counts but for what the catalogue shows: the tables and the values."""
+    namesakes = {
+        word: [[member, *sorted(properties)] for member, properties in group.items()]
+        for word, group in counts.namesakes.items()
+    }
+    domains = [[*key, count] for key, count in counts.domains.items()]
+    kinds = [[*key, *counted] for key, counted in counts.kinds.items()]
+    return json.dumps([counts.members, domains, kinds, namesakes])
+
+
+def _parse_counts(body: str, catalogue: Catalogue) -> CatalogueCounts:
+    members, domains, kinds, namesakes = json.loads(body)
+    return CatalogueCounts(
+        members,
+        {(class_iri, iri): count for class_iri, iri, count in domains},
+        {(iri, datatype): tuple(counted) for iri, datatype, *counted in kinds},
+        {
+            known.iri.value: PropertyValues(
+                known.distinct, [(value.value, value.statements) for value in known.values]
+            )
+            for known in catalogue.properties
+        },
+        {
+            word: {member: frozenset(properties) for member, *properties in group}
+            for word, group in namesakes.items()
+        },
+        tuple(known for known in catalogue.classes if known.kind == "table"),
+    )
 
 
 def _property_body(known: KnownProperty) -> str:

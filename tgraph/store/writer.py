@@ -243,7 +243,8 @@ class WorkingCopy:
 
     @property
     def changed_quads(self) -> Sequence[Quad] | None:
-        """Quads changed by ``add`` and ``remove``; None when too numerous."""
+        """Quads changed by ``add`` and ``remove``; None when too numerous, or loaded by
+        ``take_in``."""
         return self._known
 
     def _record_quads(self, quads: Sequence[Quad]) -> None:
@@ -290,6 +291,7 @@ class WorkingCopy:
             self._added.flush()
         self.store.fill(self.path / ADDED)
         self._noted.clear()
+        self._known = None
 
     def remove(self, quads: Iterable[Quad]) -> None:
         """Remove quads of the original store; quads added by this run remain."""

@@ -42,12 +42,13 @@ from tgraph.store.writer import WorkingCopy
 
 @dataclass(slots=True)
 class RunChanges:
-    """Known changes of a run: derived ``keys``, entity ``network``, new or removed
-    ``communities``, all communities ``divided`` with them, communities with ``reported``
+    """Known changes of a run: ``touched`` evidence, derived ``keys``, entity ``network``, new or
+    removed ``communities``, all communities ``divided`` with them, communities with ``reported``
     reports, and ``makers``.
 
     Where changes are unknown, all derived content is made anew."""
 
+    touched: Touched = field(default_factory=Touched)
     keys: ChangedKeys | None = None
     network: EntityNetwork | None = None
     communities: set[str] | None = field(default_factory=set)
@@ -100,6 +101,7 @@ class IndexContext(RunSetup):
 
     def note_changes(self, touched: Touched) -> None:
         """Note changed keys of a run, from ``touched`` evidence and resulting quads."""
+        self.changes.touched = touched
         quads = self.copy.changed_quads
         if quads is not None and not lexical_documents(self.copy.store):
             merges = standing_merges(self.copy.store)

@@ -13,8 +13,9 @@ from tgraph.engine.components import Components
 from tgraph.engine.index.community_reports import current_network
 from tgraph.engine.index.phase import IndexContext
 from tgraph.errors import StoreError
-from tgraph.index.catalogue import count_catalogue
-from tgraph.index.catalogue_table import CatalogueTable
+from tgraph.index.catalogue import count_knowledge
+from tgraph.index.catalogue_changes import revise_counts
+from tgraph.index.catalogue_table import CatalogueTable, load_catalogue
 from tgraph.index.evidence import EvidenceReader
 from tgraph.index.hub_rows import write_hub_rows
 from tgraph.index.lookup_table import LookupTable, load_table
@@ -47,14 +48,31 @@ def save_tables(context: IndexContext, vectors: Mapping[str, VectorIndex], gener
     if not context.is_large:
         _fill_tables(context, vectors)
         context.table().save(context.copy.vectors, generation)
-    keep_catalogue(context.copy.store, context.copy.vectors, generation)
+    _revise_catalogue(context, generation)
     current_network(context).save(context.copy.vectors, generation)
 
 
 def keep_catalogue(store: Store, folder: Path, generation: int) -> None:
-    """Save the catalogue of a store in the folder."""
-    with closing(CatalogueTable.from_catalogue(count_catalogue(store))) as table:
+    """Count and save the catalogue of a store in the folder."""
+    with closing(CatalogueTable.from_counts(store, count_knowledge(store))) as table:
         table.save(folder, generation)
+
+
+def _revise_catalogue(context: IndexContext, generation: int) -> None:
+    """Save the catalogue of the working copy: the published one with what the run changed, or all
+    counted where one of both isn't known."""
+    store, quads = context.copy.store, context.copy.changed_quads
+    pointer = read_pointer(context.ledger.folder)
+    folder = context.ledger.folder.vectors
+    with LazyTable(lambda: load_catalogue(folder, pointer.generation if pointer else 0)) as before:
+        counts, table = None, before()
+        if table is not None and quads is not None:
+            edges = context.changes.touched.edges
+            counts = revise_counts(table.read_counts(), store, quads, edges)
+        if counts is None:
+            counts = count_knowledge(store)
+        with closing(CatalogueTable.from_counts(store, counts)) as revised:
+            revised.save(context.copy.vectors, generation)
 
 
 def _fill_tables(context: IndexContext, sets: Mapping[str, VectorIndex]) -> None:
