@@ -118,7 +118,7 @@ def _doubt_bounds(query: Query, links: QuestionLinks) -> Iterator[str]:
     }
     for condition in query.rows.conditions:
         if isinstance(condition, Compares):
-            if condition.bound in years and not _is_time(condition.path):
+            if condition.bound in years and not is_time(condition.path):
                 yield f"{condition.path.last.label} is no time"
             if isinstance(query, Count) and len(_kinds(condition.path)) > 1:
                 yield f"the values of {condition.path.last.label} are of several kinds"
@@ -129,8 +129,9 @@ def _kinds(path: Path) -> set[str]:
     return {"time" if kind in _TIMES else kind for kind, _ in path.last.kinds}
 
 
-def _is_time(path: Path) -> bool:
-    heads = path.last.name.lower().split()
+def is_time(path: Path) -> bool:
+    """Return whether what a path leads to is a time, by its kind or its name."""
+    heads = path.last.name.lower().replace("-", " ").split()
     return path.kind in _TIMES or not word_set("computing", "time_heads").isdisjoint(heads)
 
 
@@ -174,7 +175,7 @@ def _doubt_shown(query: Query, links: QuestionLinks) -> Iterator[str]:
     target = query.by if isinstance(query, GroupRows) else getattr(query, "shown", None)
     lowers = _lowers(links)
     if lowers[:1] == ["when"]:
-        if target is None or not _is_time(target):
+        if target is None or not is_time(target):
             yield "the question asks for a time"
         return
     at = next((n for n, word in enumerate(lowers) if word in ("what", "which")), None)

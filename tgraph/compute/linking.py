@@ -8,10 +8,11 @@ from calendar import monthrange
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
 from functools import cache
+from itertools import product
 from typing import Literal as Choice
 
 from pyoxigraph import Literal, NamedNode
@@ -129,7 +130,7 @@ CueKind = Choice["share", "count", "sum", "average", "difference", "group", "neg
 @dataclass(frozen=True, slots=True)
 class QuestionLinks:
     """All links of a question; ``parts`` are words that are part of values, ``cues`` the words
-    that ask for a computation, by kind."""
+    that ask for a computation, by kind, ``verb`` is a verb that nothing is called."""
 
     words: tuple[LinkedWord, ...]
     classes: tuple[ClassLink, ...] = ()
@@ -140,6 +141,7 @@ class QuestionLinks:
     extremes: tuple[ExtremeLink, ...] = ()
     degrees: tuple[ExtremeLink, ...] = ()
     cues: Mapping[CueKind, tuple[Span, ...]] = field(default_factory=dict)
+    verb: Span = frozenset()
 
     def text(self, span: Span) -> str:
         """Return the words of a span as they stand in the question."""
@@ -148,6 +150,17 @@ class QuestionLinks:
     def cue(self, kind: CueKind) -> Span:
         """Return the words of all cues of a kind."""
         return frozenset().union(*self.cues.get(kind, ()))
+
+    @property
+    def comparing(self) -> tuple[ExtremeLink, ...]:
+        """The words that compare how much of a thing two have: "more beer than"."""
+        lowers = [word.lower for word in self.words]
+        more, than = word_set("computing", "quantities"), word_set("computing", "than")
+        return tuple(
+            ExtremeLink(frozenset((at, end)), lowers[at] == "more", is_comparative=True)
+            for at, end in product(range(len(lowers)), repeat=2)
+            if lowers[at] in more and lowers[end] in than and end > at + 1
+        )
 
     def counting(self, span: Span) -> Span:
         """Return the words before a span that ask how many: "how many beds are there in total" asks
@@ -205,7 +218,6 @@ def link_question(
     words = tuple(_split_words(question))
     bounds = tuple(_link_bounds(words))
     extremes = tuple(_link_extremes(words, bounds))
-    numbers = number_words(words, bounds)
     named = list(
         _drop_forms(words, [*_link_classes(words, catalogue), *_link_properties(words, catalogue)])
     )
@@ -217,16 +229,48 @@ def link_question(
         if isinstance(link, PropertyLink)
         if link.score > BY_PART or not any(link.span < span for span in class_spans)
     )  # "fight" in "fight songs" is no number of fights
-    return QuestionLinks(
+    links = QuestionLinks(
         words,
         classes,
         tuple(properties),
-        tuple(_link_values(words, catalogue, find_names, find_literals, numbers)),
+        tuple(_link_values(words, catalogue, find_names, find_literals, bounds)),
         bounds=bounds,
         extremes=extremes,
         degrees=tuple(_link_degrees(words)),
         cues=dict(_link_cues(words)),
     )
+    names = [link.span for link in links.properties if len(link.span) > 1]
+    ordered = (
+        link for link in extremes if not (link.is_time and any(link.span < name for name in names))
+    )  # a "last name" is no last in time
+    links = replace(links, extremes=tuple(ordered))
+    return replace(links, verb=_find_verb(links))
+
+
+def _find_verb(links: QuestionLinks) -> Span:
+    """Return the verb that connects a class with what is asked of it, where it is the only word
+    that nothing in the catalogue is called: "bridges cross the Ask", "did Clinton establish"."""
+    groups = (links.classes, links.properties, links.values, links.bounds, links.extremes)
+    spans = [link.span for group in groups for link in group]
+    unlinked = links.content.difference(*spans, *map(links.cue, links.cues))
+    if len(unlinked) != 1:
+        return frozenset()
+    at, lowers = min(unlinked), [word.lower for word in links.words]
+    word, before, after = links.words[at].text, lowers[:at], lowers[at + 1 :]
+    helping, denying = word_set("computing", "whether"), word_set("computing", "denying_verbs")
+    if not before or not word.isalpha() or not word.islower() or word in denying:
+        return frozenset()
+    if before[-1] in helping:
+        is_verb = word.endswith(("ed", "en", "t", "n"))
+    elif not {"do", "does", "did"}.isdisjoint(before[:-1]):
+        ends = not after or after[0] in word_set("computing", "prepositions")
+        is_verb = ends and before[-1] not in STOP_WORDS
+    else:
+        follows = any(max(link.span) + 1 == at for link in links.classes)
+        is_noun = not after or after[0] in helping or word.endswith(("er", "or", "ers", "ors"))
+        agrees = word.endswith("ed") or before[-1].endswith("s") != word.endswith("s")
+        is_verb = follows and agrees and not is_noun
+    return unlinked if is_verb else frozenset()
 
 
 def number_words(words: Sequence[LinkedWord], bounds: Sequence[BoundLink]) -> Span:
@@ -268,7 +312,9 @@ def _drop_forms(
 
     def is_same(link: ClassLink | PropertyLink) -> bool:
         known = link.known
-        labels = (known.name,) if isinstance(known, KnownProperty) else (known.type_label, known.label)
+        labels = (
+            (known.name,) if isinstance(known, KnownProperty) else (known.type_label, known.label)
+        )
         word = words[min(link.span)].lower.removesuffix("s")
         return word in {label.casefold().removesuffix("s") for label in (*labels, *known.synonyms)}
 
@@ -313,10 +359,16 @@ def _link_properties(words: Sequence[LinkedWord], catalogue: Catalogue) -> Itera
         for at, word in enumerate(words):
             if at in taken or word.lower in STOP_WORDS:
                 continue
-            if word.stem in stems:
+            if word.stem in stems or (at and _is_in_unit(words[at - 1 : at + 1], catalogue_entry)):
                 yield PropertyLink(frozenset((at,)), catalogue_entry, BY_PART)
             elif any(_mean_alike(word.stem, s) for s in stems):
                 yield PropertyLink(frozenset((at,)), catalogue_entry, BY_SYNONYM)
+
+
+def _is_in_unit(words: Sequence[LinkedWord], known: KnownProperty) -> bool:
+    """Return whether two words are "in" and the unit of a property, or one in its name."""
+    unit = read_unit(words[1].lower) if words[0].lower == "in" else ""
+    return bool(unit) and unit in {known.unit, *map(read_unit, known.name.lower().split())}
 
 
 def _scattered_spans(stems: Sequence[str], words: Sequence[LinkedWord]) -> Iterator[Span]:
@@ -376,9 +428,12 @@ def _link_values(
     catalogue: Catalogue,
     find_names: FindNames,
     find_literals: FindLiterals,
-    numbers: Span,
+    bounds: Sequence[BoundLink],
 ) -> Iterator[ValueLink]:
-    """Yield what spans name: the longest first, and of overlapping ones only the longest."""
+    """Yield what spans name: the longest first, and of overlapping ones only the longest. A number
+    that is written out may be part of a name: "Big Ten"."""
+    numbers = number_words(words, bounds)
+    bounded = _places_beside(words)[1].union(*(bound.span for bound in bounds))
     spans = [
         range(start, start + length)
         for length in range(min(LONGEST_NAME, len(words)), 0, -1)
@@ -413,7 +468,7 @@ def _link_values(
     classes = {stem(label) for label in class_labels}
     taken: set[int] = set()
     for span, text in texts.items():
-        if not taken.isdisjoint(span) or not numbers.isdisjoint(span):
+        if not taken.isdisjoint(span) or numbers.issuperset(span) or not bounded.isdisjoint(span):
             continue
         links: list[ValueLink] = []
         for name in dict.fromkeys((written[span], text)):
@@ -442,7 +497,8 @@ def _without_class(
 
 
 def _may_be_name(words: Sequence[LinkedWord]) -> bool:
-    ends = words[0].lower, words[-1].lower
+    has_article = len(words) > 1 and words[0].text == "The"  # a name: "The Beatles"
+    ends = words[1 if has_article else 0].lower, words[-1].lower
     return not any(
         word in STOP_WORDS or word in word_set("computing", "negations") for word in ends
     )
@@ -772,7 +828,8 @@ def _places_beside(words: Sequence[LinkedWord]) -> tuple[int, Span]:
     leads = word_set("computing", "place_leads")
     for at in range(1, len(words) - 1):
         if words[at - 1].lower in leads and (places := _read_places(words[at].lower)) > 1:
-            if read_unit(words[at + 1].text) or words[at + 1].lower in STOP_WORDS:
+            follows = words[at + 1].lower
+            if read_unit(follows) or (follows in STOP_WORDS and follows not in ("by", "with")):
                 continue
             return places, frozenset((at,))
     return 1, frozenset()
