@@ -18,7 +18,7 @@ from typing import Literal as Choice
 from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
-from tgraph.extract.table_facts import class_of_title
+from tgraph.extract.table_facts import NAMELESS, class_of_title
 from tgraph.index.sources import document_of_chunk, document_titles, standing_documents
 from tgraph.ingest.table_values import split_unit
 from tgraph.model import Object
@@ -36,7 +36,8 @@ LONGEST_VALUE = 80
 LEAST_NAMESAKES = 2
 """The members from which a word that begins names is a class."""
 
-_VAGUE = frozenset(v.type_iri(name) for name in ("thing", "concept"))
+_ROW = v.type_iri(NAMELESS)
+_VAGUE = frozenset((v.type_iri("thing"), v.type_iri("concept"), _ROW))
 _NUMBERS = frozenset(
     v.xsd(name).value
     for name in ("integer", "decimal", "double", "float", "int", "long", "short", "byte")
@@ -172,7 +173,7 @@ def count_catalogue(store: Store, *, is_whole: bool = False) -> Catalogue:
     types = [
         KnownClass("type", iri, labels[iri], count, _most_frequent(domains[iri]), type=iri)
         for iri, count in members.items()
-        if domains[iri]
+        if domains[iri] and iri != _ROW
     ]
     known_classes = (*_without_doubles(types), *_build_tables(store, rows, members, labels))
     synonyms = _synonyms(store, {known_class.type for known_class in known_classes})
@@ -435,8 +436,13 @@ def _build_table(
         type_iri,
         labels.get(type_iri, "") or class_of_title(title),
         bool(type_iri) and members.get(type_iri) == len(subjects),
-        merged_rows=max(len(rows) - len(subjects), 0),
+        merged_rows=max(_count_rows(rows) - len(subjects), 0),
     )
+
+
+def _count_rows(rows: Sequence[_CatalogueRow]) -> int:
+    """Return how many rows there are; one that chunks cut, or share, is one."""
+    return len({(row.page, row.table or row.start, row.number) for row in rows})
 
 
 # --- names ------------------------------------------------------------------------------------
