@@ -34,6 +34,8 @@ _FIELD_STRENGTH = 7.0
 _LONGEST_NAME = 8
 _LONGEST_TITLE = 12
 _TABLE_NUMBER = re.compile(r"(?:table|tab\.)\s+[\w.]*\d[\w.]*[.:]?\s+(?=\S)", re.IGNORECASE)
+_GLUED = re.compile(r"(?<=[a-z]{2})(?=[A-Z](?:[a-z]|[A-Z]))|(?<=[A-Z]{2})(?=[A-Z][a-z]{2})")
+"""Between two words of a head: not within "PhD", "pH" or "GDPs"."""
 _HEAD_WORD = re.compile(r"[^\W_]+")
 _PLACES = word_set("english", "places")
 _PREPOSITIONS = word_set("ontology", "prepositions") | word_set("ontology", "places")
@@ -208,7 +210,8 @@ def class_of_title(title: str, columns: Iterable[str] = ()) -> str:
 
 
 def _key_words(key: str) -> str:
-    return " ".join(key.replace("_", " ").split()).lower()
+    """Return a column's head as words: "boiling point" for ``boilingPoint``."""
+    return " ".join(_GLUED.sub(" ", key.replace("_", " ")).split()).lower()
 
 
 def _unit_of(cell: CellValue) -> str:
