@@ -119,7 +119,8 @@ class _Grammar:
     def _classes(self) -> Iterator[tuple[KnownClass, QueryPart]]:
         """Yield the classes that may be asked about: those named, else all that have what the
         question names."""
-        class_links = {link.known.key: link for link in self._links.classes}
+        by_words = sorted(self._links.classes, key=lambda link: len(link.span))
+        class_links = {link.known.key: link for link in by_words}
         closed_types = {
             link.known.type for link in class_links.values() if link.known.is_whole_type
         }
@@ -339,6 +340,7 @@ class _Grammar:
                 continue
             words, score, why = self._measure(field, span, (), frozenset())
             if score is not None:
+                words |= self._links.counting(words - span)
                 part = base + QueryPart(words, (score,), (f"{field.label}: {why}",))
                 yield self._candidate(make(Path((field,))), part, f"asks for the {cue}")
 

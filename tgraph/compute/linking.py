@@ -54,11 +54,13 @@ def stem(word: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LinkedWord:
-    """A word of a question: as written, in lower case without possessive ending, its stem."""
+    """A word of a question: as written, in lower case without possessive ending, its stem, and the
+    signs that follow it."""
 
     text: str
     lower: str
     stem: str
+    after: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +149,12 @@ class QuestionLinks:
         """Return the words of all cues of a kind."""
         return frozenset().union(*self.cues.get(kind, ()))
 
+    def counting(self, span: Span) -> Span:
+        """Return the words before a span that ask how many: "how many beds are there in total" asks
+        for the sum of beds."""
+        cue = self.cue("count")
+        return cue if cue and max(cue) + 1 == min(span, default=0) else frozenset()
+
     @property
     def content(self) -> Span:
         """The positions of content words, which a query must account for; words that only shape
@@ -158,6 +166,13 @@ class QuestionLinks:
 def join_words(words: Sequence[LinkedWord], span: Collection[int]) -> str:
     """Return the words at some positions, in their order."""
     return " ".join(words[at].text for at in sorted(span))
+
+
+def _write_signs(words: Sequence[LinkedWord]) -> str:
+    """Return words with the signs between them, as a name with a comma or brackets is written."""
+    text = "".join(word.text + word.after for word in words[:-1]) + words[-1].text
+    is_open = text.count("(") > text.count(")") and words[-1].after.startswith(")")
+    return f"{text})" if is_open else text
 
 
 def merge_links(links: Iterable[PropertyLink]) -> dict[NamedNode, PropertyLink]:
@@ -191,11 +206,15 @@ def link_question(
     bounds = tuple(_link_bounds(words))
     extremes = tuple(_link_extremes(words, bounds))
     numbers = number_words(words, bounds)
-    classes = tuple(_link_classes(words, catalogue))
+    named = list(
+        _drop_forms(words, [*_link_classes(words, catalogue), *_link_properties(words, catalogue)])
+    )
+    classes = tuple(link for link in named if isinstance(link, ClassLink))
     class_spans = {link.span for link in classes if len(link.span) > 1}
     properties = (
         link
-        for link in _link_properties(words, catalogue)
+        for link in named
+        if isinstance(link, PropertyLink)
         if link.score > BY_PART or not any(link.span < span for span in class_spans)
     )  # "fight" in "fight songs" is no number of fights
     return QuestionLinks(
@@ -219,7 +238,9 @@ def number_words(words: Sequence[LinkedWord], bounds: Sequence[BoundLink]) -> Sp
 
 
 def _split_words(question: str) -> Iterator[LinkedWord]:
-    for match in _WORD.finditer(question):
+    matches = list(_WORD.finditer(question))
+    ends = [match.start() for match in matches[1:]] + [len(question)]
+    for match, end in zip(matches, ends, strict=True):
         text = match.group()
         parts = [text]
         if unit := _NUMBER_UNIT.fullmatch(text):
@@ -228,7 +249,8 @@ def _split_words(question: str) -> Iterator[LinkedWord]:
             base = _POSSESSIVE.sub("", part) or part
             lower = part.lower().replace("’", "'")
             lower = lower if lower in word_set("computing", "negations") else base.lower()
-            yield LinkedWord(base, lower, stem(base.lower()))
+            signs = question[match.end() : end] if part == parts[-1] else ""
+            yield LinkedWord(base, lower, stem(base.lower()), part.removeprefix(base) + signs)
 
 
 # --- classes and properties -------------------------------------------------------------------
@@ -236,6 +258,25 @@ def _split_words(question: str) -> Iterator[LinkedWord]:
 
 def _label_stems(label: str) -> tuple[str, ...]:
     return tuple(stem(word.lower()) for word in _WORD.findall(label.replace("_", " ")))
+
+
+def _drop_forms(
+    words: Sequence[LinkedWord], links: Sequence[ClassLink | PropertyLink]
+) -> Iterator[ClassLink | PropertyLink]:
+    """Yield the links without those of a word that is only a form of a name, where it is the name
+    of another, but for a plural: "songs" are no "sings"."""
+
+    def is_same(link: ClassLink | PropertyLink) -> bool:
+        known = link.known
+        labels = (known.name,) if isinstance(known, KnownProperty) else (known.type_label, known.label)
+        word = words[min(link.span)].lower.removesuffix("s")
+        return word in {label.casefold().removesuffix("s") for label in (*labels, *known.synonyms)}
+
+    single = [link for link in links if len(link.span) == 1 and link.score > BY_SYNONYM]
+    same = {link.span for link in single if is_same(link)}
+    yield from (
+        link for link in links if link not in single or link.span not in same or is_same(link)
+    )
 
 
 def _spans_of(stems: Sequence[str], words: Sequence[LinkedWord]) -> Iterator[Span]:
@@ -251,21 +292,22 @@ def _link_classes(words: Sequence[LinkedWord], catalogue: Catalogue) -> Iterator
                 None, (catalogue_entry.type_label, catalogue_entry.label, *catalogue_entry.synonyms)
             )
         )
-        for label in labels:
-            if stems := _label_stems(label):
-                yield from (
-                    ClassLink(span, catalogue_entry, EXACT) for span in _spans_of(stems, words)
-                )
+        stems = filter(None, map(_label_stems, labels))
+        spans = dict.fromkeys(span for parts in stems for span in _spans_of(parts, words))
+        for span in spans:
+            yield ClassLink(span, catalogue_entry, EXACT)
+            if (after := frozenset((max(span) + 1,))) in spans and not after <= span:
+                yield ClassLink(span | after, catalogue_entry, EXACT)  # its type and its caption
 
 
 def _link_properties(words: Sequence[LinkedWord], catalogue: Catalogue) -> Iterator[PropertyLink]:
     for catalogue_entry in catalogue.properties:
-        stems = [s for s in _label_stems(catalogue_entry.name) if s not in STOP_WORDS] or list(
-            _label_stems(catalogue_entry.name)
-        )
+        name = catalogue_entry.name.replace("-", " ")
+        stems = [s for s in _label_stems(name) if s not in STOP_WORDS] or list(_label_stems(name))
         label_spans = list(_spans_of(stems, words)) if stems else []
-        for synonym in map(_label_stems, catalogue_entry.synonyms):
+        for synonym in map(_label_stems, (catalogue_entry.name, *catalogue_entry.synonyms)):
             label_spans += _spans_of(synonym, words) if synonym else ()
+        label_spans = list(dict.fromkeys(label_spans)) or list(_scattered_spans(stems, words))
         yield from (PropertyLink(span, catalogue_entry, BY_STEMS) for span in label_spans)
         taken: Span = frozenset().union(*label_spans)
         for at, word in enumerate(words):
@@ -275,6 +317,17 @@ def _link_properties(words: Sequence[LinkedWord], catalogue: Catalogue) -> Itera
                 yield PropertyLink(frozenset((at,)), catalogue_entry, BY_PART)
             elif any(_mean_alike(word.stem, s) for s in stems):
                 yield PropertyLink(frozenset((at,)), catalogue_entry, BY_SYNONYM)
+
+
+def _scattered_spans(stems: Sequence[str], words: Sequence[LinkedWord]) -> Iterator[Span]:
+    """Yield the words of a name in another order, with nothing but stop words between: "servings of
+    beer" for beer servings."""
+    places = [at for at, word in enumerate(words) if word.stem in stems]
+    span = frozenset(places)
+    if len(stems) > 1 and len(places) == len(stems) == len({words[at].stem for at in span}):
+        between = range(min(span), max(span))
+        if all(at in span or words[at].lower in STOP_WORDS for at in between):
+            yield span
 
 
 @cache
@@ -344,7 +397,12 @@ def _link_values(
         for span, text in texts.items()
         if any(map(str.isdigit, text))
     }
-    sought = [*texts.values(), *(name for names in prefixed.values() for name in names)]
+    written = {span: _write_signs(words[span.start : span.stop]) for span in spans}
+    sought = [
+        *written.values(),
+        *texts.values(),
+        *(name for names in prefixed.values() for name in names),
+    ]
     terms = {catalogue_entry.iri.value for catalogue_entry in catalogue.properties}
     terms |= {catalogue_entry.type for catalogue_entry in catalogue.classes}
     named = {
@@ -357,7 +415,11 @@ def _link_values(
     for span, text in texts.items():
         if not taken.isdisjoint(span) or not numbers.isdisjoint(span):
             continue
-        links = list(_value_links(frozenset(span), text, named, prefixed, shown, find_literals))
+        links: list[ValueLink] = []
+        for name in dict.fromkeys((written[span], text)):
+            links = links or list(
+                _value_links(frozenset(span), name, named, prefixed, shown, find_literals)
+            )
         if links:
             taken.update(span)
             yield from links
