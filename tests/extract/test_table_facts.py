@@ -115,7 +115,7 @@ def test_rows_that_share_names_are_things_of_their_own():
     (extraction,) = extract(source, "Matches")
     rows = [entity for entity in extraction.entities if is_row_iri(entity.iri)]
     assert [row.name for row in rows] == [f"Norden (row {n})" for n in (1, 2)] + ["Berg (row 3)"]
-    assert {row.type for row in rows} == {"match"}
+    assert {row.classes for row in rows} == {(type_iri("match"),)}
     iris = [row.iri for row in rows]
     assert len(set(iris)) == 3
     assert {

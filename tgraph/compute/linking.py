@@ -268,7 +268,9 @@ def _drop_forms(
 
     def is_same(link: ClassLink | PropertyLink) -> bool:
         known = link.known
-        labels = (known.name,) if isinstance(known, KnownProperty) else (known.type_label, known.label)
+        labels = (
+            (known.name,) if isinstance(known, KnownProperty) else (known.type_label, known.label)
+        )
         word = words[min(link.span)].lower.removesuffix("s")
         return word in {label.casefold().removesuffix("s") for label in (*labels, *known.synonyms)}
 
@@ -427,6 +429,20 @@ def _link_values(
                 rest_text = join_words(words, rest)
                 args = (rest_text, named, prefixed, shown, find_literals)
                 yield from _value_links(frozenset(rest), *args)
+    yield from _link_truths(words, catalogue, frozenset(taken))
+
+
+def _link_truths(
+    words: Sequence[LinkedWord], catalogue: Catalogue, taken: Span
+) -> Iterator[ValueLink]:
+    """Yield what names a property whose values say yes or no: "chocolate" is a yes in the column
+    chocolate."""
+    for known in catalogue.properties:
+        stems = _label_stems(known.name)
+        if known.truth is not None and stems:
+            for span in _spans_of(stems, words):
+                if not span <= taken:
+                    yield ValueLink(span, "yes", (known.truth,), BY_STEMS, (known.iri,))
 
 
 def _without_class(

@@ -204,8 +204,15 @@ def class_of_title(title: str, columns: Iterable[str] = ()) -> str:
         if at and word in _PREPOSITIONS and words[at - 1].rstrip("s") not in heads
     )
     word = words[next(ends, len(words)) - 1] if words else ""
-    if not word.isalpha() or not word.endswith("s") or word.endswith(("ss", "us", "is")):
-        return ""
+    return "" if singular_of(word) == word or not word.isalpha() else singular_of(word)
+
+
+def singular_of(word: str) -> str:
+    """Return the singular of a regular plural in small letters; any other word unchanged."""
+    if not word.endswith("s") or word.endswith(("ss", "us", "is")):
+        return word
+    if word.endswith(("ches", "shes", "sses", "xes")):
+        return word[:-2]
     return f"{word[:-3]}y" if word.endswith("ies") else word[:-1]
 
 

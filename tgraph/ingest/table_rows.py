@@ -223,11 +223,11 @@ class _Subject:
         self._rows = rows
         self._identifier = self._find_identifier()
         self._names = self._find_names()
-        if self._identifier < 0:
-            self._identifier = self._find_companion()
+        companion = self._find_companion() if self._identifier < 0 else -1
+        self._identifier = max(self._identifier, companion)
         self._ambiguous = self._find_ambiguous()
-        self.kind = self._find_kind()
-        self.is_placed = bool(self._names) and not self._tells_names_apart()
+        self.kind = self._find_kind(companion)
+        self.is_placed = companion >= 0 or not self._tells_names_apart()
 
     def _tells_names_apart(self) -> bool:
         """Return whether the names of the rows tell them apart, or few rows repeat what an
@@ -374,12 +374,12 @@ class _Subject:
             (several if name in names else names).add(name)
         return several
 
-    def _find_kind(self) -> str:
+    def _find_kind(self, companion: int) -> str:
         """Return the class of the rows as the heads name it: "ship" for ``Ship`` and for
         ``Ship name``, "customer" for ``Customer Id``."""
         is_person = len(self._names) == 2
         columns = [*(() if is_person else self._names), self._identifier]
-        kinds = (self._class_named_by(column) for column in columns if column >= 0)
+        kinds = (self._class_named_by(c) for c in columns if c >= 0 and c != companion)
         return next(filter(None, kinds), "person" if is_person else "")
 
 
