@@ -245,7 +245,13 @@ def plan_query(question: str, context: Context, least: float = LEAST_LIKELIHOOD)
 
 
 def _index_values(catalogue: Catalogue, context: Context) -> ValueIndex:
-    rows = dict.fromkeys(row for known in catalogue.classes if known.columns for row in known.rows)
+    rows = dict.fromkeys(
+        row
+        for known in catalogue.classes
+        if known.columns
+        for row in known.rows
+        if not v.is_row_iri(row.value)  # its name is a value of a column
+    )
     return index_values(catalogue, labels_of(context.graph, list(rows)[:MOST_NAMED_ROWS]))
 
 

@@ -482,6 +482,20 @@ def _link_values(
                 rest_text = join_words(words, rest)
                 args = (rest_text, named, prefixed, shown, find_literals)
                 yield from _value_links(frozenset(rest), *args)
+    yield from _link_truths(words, catalogue, frozenset(taken))
+
+
+def _link_truths(
+    words: Sequence[LinkedWord], catalogue: Catalogue, taken: Span
+) -> Iterator[ValueLink]:
+    """Yield what names a property whose values say yes or no: "chocolate" is a yes in the column
+    chocolate."""
+    for known in catalogue.properties:
+        stems = _label_stems(known.name)
+        if known.truth is not None and stems:
+            for span in _spans_of(stems, words):
+                if not span <= taken:
+                    yield ValueLink(span, "yes", (known.truth,), BY_STEMS, (known.iri,))
 
 
 def _without_class(

@@ -18,10 +18,11 @@ from typing import Literal as Choice
 from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
-from tgraph.extract.table_facts import class_of_title
+from tgraph.extract.table_facts import NAMELESS, class_of_title, singular_of
 from tgraph.index.sources import document_of_chunk, document_titles, standing_documents
 from tgraph.ingest.table_values import split_unit
 from tgraph.model import Object
+from tgraph.resources import word_set
 from tgraph.store.base import Store, Term, iterate_rows, select_rows, text_of
 
 ValueKind = Choice["number", "year", "date", "text", "entity", "other"]
@@ -36,7 +37,8 @@ LONGEST_VALUE = 80
 LEAST_NAMESAKES = 2
 """The members from which a word that begins names is a class."""
 
-_VAGUE = frozenset(v.type_iri(name) for name in ("thing", "concept"))
+_ROW = v.type_iri(NAMELESS)
+_VAGUE = frozenset((v.type_iri("thing"), v.type_iri("concept"), _ROW))
 _NUMBERS = frozenset(
     v.xsd(name).value
     for name in ("integer", "decimal", "double", "float", "int", "long", "short", "byte")
@@ -54,6 +56,13 @@ _KINDS: Mapping[str, ValueKind] = {
     f"{v.RDF}langString": "text",
     **dict.fromkeys(_NUMBERS, "number"),
 }
+
+
+_TRUTHS = tuple(
+    tuple(Literal(value, datatype=v.xsd(kind)) for value in pair)
+    for kind, *pair in (("boolean", "false", "true"), ("integer", "0", "1"))
+)
+"""The values that say no and yes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +106,13 @@ class KnownProperty:
     def name(self) -> str:
         """The label without the unit."""
         return split_unit(self.label)[0]
+
+    @property
+    def truth(self) -> Literal | None:
+        """The value that says yes, where all values say yes or no; None for other values."""
+        stated = {known.value for known in self.values}
+        is_flag = self.distinct == 2
+        return next((yes for no, yes in _TRUTHS if is_flag and stated == {no, yes}), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,12 +188,15 @@ def count_catalogue(store: Store, *, is_whole: bool = False) -> Catalogue:
     types = [
         KnownClass("type", iri, labels[iri], count, _most_frequent(domains[iri]), type=iri)
         for iri, count in members.items()
-        if domains[iri]
+        if domains[iri] and iri != _ROW
     ]
     known_classes = (*_without_doubles(types), *_build_tables(store, rows, members, labels))
     synonyms = _synonyms(store, {known_class.type for known_class in known_classes})
     named = [
-        replace(known_class, synonyms=synonyms.get(known_class.type, ()))
+        replace(
+            known_class,
+            synonyms=(*synonyms.get(known_class.type, ()), *known_class.synonyms),
+        )
         for known_class in known_classes
     ]
     properties = _count_properties(store, columns, asked)
@@ -422,6 +441,7 @@ def _build_table(
         for place in row.columns:
             columns[place] = None
             counts[place[1].property] |= row.subjects
+    heads = [column.head for _, column in columns]
     common = frozenset.intersection(*(row.types for row in rows))
     type_iri = min(common, key=lambda iri: (members.get(iri, 0), iri), default="")
     return KnownClass(
@@ -435,8 +455,25 @@ def _build_table(
         type_iri,
         labels.get(type_iri, "") or class_of_title(title),
         bool(type_iri) and members.get(type_iri) == len(subjects),
-        merged_rows=max(len(rows) - len(subjects), 0),
+        synonyms=tuple(filter(None, (_noun_of_title(title, heads),))),
+        merged_rows=max(_count_rows(rows) - len(subjects), 0),
     )
+
+
+def _noun_of_title(title: str, heads: Iterable[str]) -> str:
+    """Return the noun that names what the rows of a table are, where the title ends with it, words
+    such as "data" left out: "candy" for "Candy data"; empty where a column is called so."""
+    words = title.lower().split()
+    while words and words[-1] in word_set("tables", "collections"):
+        words.pop()
+    noun = words[-1] if words and words[-1].isalpha() else ""
+    named = {singular_of(word) for head in heads for word in head.lower().split()}
+    return "" if singular_of(noun) in named else noun
+
+
+def _count_rows(rows: Sequence[_CatalogueRow]) -> int:
+    """Return how many rows there are; one that chunks cut, or share, is one."""
+    return len({(row.page, row.table or row.start, row.number) for row in rows})
 
 
 # --- names ------------------------------------------------------------------------------------

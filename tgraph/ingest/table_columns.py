@@ -31,6 +31,8 @@ _LONGEST_MISSING = 12
 _LONGEST_CATEGORY = 60
 _LONGEST_NAME = 8
 _FIRST_YEAR, _LAST_YEAR = 1400, 2100
+_AMBIGUOUS_YEARS = range(30, 69)
+"""Years of two digits that may be of the last century or of this one."""
 _WORDS = re.compile(r"[^\W_]+|[#№]")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _CODE = re.compile(r"(?=\S*\d)[\w./:#-]{2,64}$")
@@ -69,10 +71,13 @@ def read_columns(heads: Sequence[str], columns: Sequence[Sequence[str]]) -> list
     """Return the kind of each column and the values of its cells, empty where a column has none.
 
     The decimal mark, and the order of day and month, are those that the column shows, else those
-    of the other columns, else a point and an unknown order."""
+    of the other columns, else a point and an unknown order. The century of years of two digits is
+    that of a column of the same years."""
     readings = [_ColumnReading(head, cells) for head, cells in zip(heads, columns, strict=True)]
     mark = commonest_mark(n for reading in readings for n in reading.numbers if n) or "."
     day_first = day_comes_first(d for reading in readings for d in reading.dates if d)
+    for reading in readings:
+        reading.find_centuries(readings)
     return [reading.read(mark, day_first) for reading in readings]
 
 
@@ -92,6 +97,30 @@ class _ColumnReading:
     @cached_property
     def dates(self) -> list[WrittenDate | None]:
         return [read_date(cell) if cell else None for cell in self._cells]
+
+    def find_centuries(self, columns: Sequence[_ColumnReading]) -> None:
+        """Have years of two digits be those of a column that has the same years with four digits.
+
+        Without such a column those from 30 to 68 have no date: they may be of either century."""
+        places = [at for at, d in enumerate(self.dates) if d is not None and d.is_short]
+        if not places:
+            return
+        years = next(filter(None, (c.years_like(self.dates) for c in columns)), None)
+        guessed = {self.dates[at].year % 100 for at in places}  # type: ignore[union-attr]
+        is_known = years is not None or not any(map(_AMBIGUOUS_YEARS.__contains__, guessed))
+        for at in places:
+            written = self.dates[at]
+            assert written is not None
+            year = years[at] if years else written.year
+            self.dates[at] = written._replace(year=year or 0, is_short=not (is_known and year))
+
+    def years_like(self, dates: Sequence[WrittenDate | None]) -> list[int] | None:
+        """Return the years of four digits in the column, 0 where it has none; None for a column of
+        else, or of other years than dates with years of two digits."""
+        years = [int(c) if c.isdecimal() and len(c) == 4 else 0 for c in self._cells]
+        pairs = [(y, d) for y, d in zip(years, dates, strict=True) if y and d and d.is_short]
+        is_same = len(pairs) > 1 and all(y % 100 == d.year % 100 for y, d in pairs)
+        return years if is_same else None
 
     def read(self, mark: str, day_first: bool | None) -> Column:
         values = (
@@ -206,6 +235,8 @@ def _date_value(written: WrittenDate | None, day_first: bool | None) -> CellValu
     """Return a date's value; its unit is the order of day and month that the column decides."""
     if written is None:
         return CellValue("text")
+    if written.is_short:
+        return CellValue("date")
     if written.is_ordered:
         return CellValue("date", "", written.value(True))
     if day_first is None:
