@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import chain, islice, product
+from itertools import islice, product
 
 from pyoxigraph import Literal, NamedNode
 

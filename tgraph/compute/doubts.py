@@ -189,6 +189,8 @@ def _doubt_shown(query: Query, links: QuestionLinks) -> Iterator[str]:
         if target is None or not is_time(target):
             yield "the question asks for a time"
         return
+    if lowers[:1] == ["who"] and target is not None and target.kind not in ("entity", "text"):
+        yield "the question asks for somebody"
     at = next((n for n, word in enumerate(lowers) if word in ("what", "which")), None)
     if at is None:
         return

@@ -19,7 +19,8 @@ from pyoxigraph import Literal, NamedNode
 
 from tgraph.compute.algebra import Order
 from tgraph.index.catalogue import Catalogue, KnownClass, KnownProperty
-from tgraph.ingest.table_values import read_date, read_unit, split_scale
+from tgraph.ingest.table_values import read_date, read_unit
+from tgraph.ingest.unit_conversion import scale_of, unit_factor
 from tgraph.model import Object
 from tgraph.resources import load_tables, word_list, word_set
 from tgraph.retrieve.text.lexical import STOP_WORDS
@@ -674,51 +675,14 @@ def _names_of(adjective: str) -> frozenset[str]:
     return frozenset(map(stem, (adjective, *nouns.split())))
 
 
-def unit_factor(unit: str, other: str) -> Decimal | None:
-    """Return the factor that converts one unit to another; None for units of different
-    dimensions."""
-    (scale, unit), (other_scale, other) = _scale_of(unit), _scale_of(other)
-    if unit == other:
-        return scale / other_scale
-    one, two = _measures().get(unit), _measures().get(other)
-    if one is None or two is None or one[0] != two[0]:
-        return None
-    return scale * one[1] / (other_scale * two[1])
-
-
 def bound_factor(link: BoundLink, unit: str) -> Decimal | None:
     """Return the factor that converts a bound to the unit of a property; None where the units don't
     fit. A bound without a unit that reaches the scale of the property's unit, such as millions, is
     a plain number, and a smaller one is in that unit."""
     if link.unit:
         return unit_factor(link.unit, unit) if unit else None
-    scale, _ = _scale_of(unit)
+    scale, _ = scale_of(unit)
     return 1 / scale if abs(link.number) >= scale else Decimal(1)
-
-
-def _scale_of(unit: str) -> tuple[Decimal, str]:
-    """Return the factor of a unit's scale, and the unit without it."""
-    scale, rest = split_scale(unit)
-    return Decimal(load_tables("comparisons")["numbers"][scale] if scale else 1), rest
-
-
-def measure_of(unit: str) -> str:
-    """Return what a unit measures, such as mass; money for currencies, empty where unknown."""
-    from tgraph.ingest.table_values import is_currency
-
-    if unit and is_currency(unit):
-        return "money"
-    return _measures().get(_scale_of(unit)[1], ("", Decimal(1)))[0]
-
-
-@cache
-def _measures() -> Mapping[str, tuple[str, Decimal]]:
-    units: dict[str, tuple[str, Decimal]] = {}
-    for measure, factors in load_tables("comparisons")["units"].items():
-        for word, factor in factors.items():
-            if (unit := read_unit(word)) and not measure.startswith("money"):
-                units.setdefault(unit, (measure, Decimal(str(factor))))
-    return units
 
 
 # --- extremes and cues ------------------------------------------------------------------------
