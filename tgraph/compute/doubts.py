@@ -106,8 +106,9 @@ def _doubt_kind(condition: Contains) -> Iterator[str]:
 
 
 def _is_total(row: NamedNode) -> bool:
-    name = row.value.removeprefix(entity_iri(""))
-    return name.split("-")[0] in word_set("computing", "total_rows")
+    first, *others = row.value.removeprefix(entity_iri("")).partition(":")[0].split("-")
+    is_short = len(others) < 2 or first.startswith(("total", "subtotal"))  # All Nippon Airways
+    return is_short and first in word_set("computing", "total_rows")
 
 
 def _text(term: Object) -> str:

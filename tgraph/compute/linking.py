@@ -18,6 +18,7 @@ from typing import Literal as Choice
 from pyoxigraph import Literal, NamedNode
 
 from tgraph.compute.algebra import Order
+from tgraph.compute.periods import find_periods, split_period
 from tgraph.index.catalogue import Catalogue, KnownClass, KnownProperty
 from tgraph.ingest.table_values import read_date, read_unit
 from tgraph.ingest.unit_conversion import scale_of, unit_factor
@@ -244,8 +245,43 @@ def link_question(
     ordered = (
         link for link in extremes if not (link.is_time and any(link.span < name for name in names))
     )  # a "last name" is no last in time
-    links = replace(links, extremes=tuple(ordered))
+    links = _link_periods(replace(links, extremes=tuple(ordered)), catalogue)
     return replace(links, verb=_find_verb(links))
+
+
+def _link_periods(links: QuestionLinks, catalogue: Catalogue) -> QuestionLinks:
+    """Return the links where the question names years that columns are called after: to these
+    columns and not to those of other years, and no bounds on what has a year."""
+    dated = {known.iri: split_period(known.name) for known in catalogue.properties}
+    properties, bounds = list(links.properties), list(links.bounds)
+    for span, asked in find_periods(links.words):
+        named = [
+            known
+            for known in catalogue.properties
+            if (period := dated[known.iri][1]) and period.is_same(asked)
+        ]
+        if named:
+            properties = [link for link in properties if not dated[link.known.iri][1]]
+            bounds = [bound for bound in bounds if bound.span.isdisjoint(span)]
+            for known in named:
+                properties += _link_dated(known, dated[known.iri][0], span, links.words)
+    return replace(links, properties=tuple(properties), bounds=tuple(bounds))
+
+
+def _link_dated(
+    known: KnownProperty, name: str, span: Span, words: Sequence[LinkedWord]
+) -> Iterator[PropertyLink]:
+    """Yield the link to a column called after years, which some words name, with the words for the
+    rest of what it is called: all of them, else those that there are."""
+    stems = _label_stems(name)
+    if not stems:
+        yield PropertyLink(span, known, BY_STEMS)
+        return
+    spans = list(_spans_of(stems, words)) or list(_scattered_spans(stems, words))
+    yield from (PropertyLink(span | name_span, known, BY_STEMS) for name_span in spans)
+    parts = frozenset(at for at, word in enumerate(words) if word.stem in stems and at not in span)
+    if parts and not spans:
+        yield PropertyLink(span | parts, known, BY_PART)
 
 
 def _find_verb(links: QuestionLinks) -> Span:
