@@ -227,7 +227,9 @@ def plan_query(question: str, context: Context, least: float = LEAST_LIKELIHOOD)
     value_words = number_words(links.words, links.bounds).union(
         *(link.span for link in links.values)
     )
-    links = replace(links, parts=tuple(index.link_parts(links.words, value_words)))
+    parts = tuple(index.link_parts(links.words, value_words))
+    is_value = any(part.span & links.verb for part in parts)  # "diminish" beside "Diminished"
+    links = replace(links, parts=parts, verb=Span() if is_value else links.verb)
     lookup = KnowledgeLookup(context.store, catalogue)
     groups = GroupForms(links, lookup)
     exact = (

@@ -197,16 +197,20 @@ class _Grammar:
         for path in paths:
             for part in self._value_condition(known_class, link, path):
                 yield part
-                if self.may_hold(paths) and not part.span & self._links.verb:
+                if self.may_hold(known_class, paths) and not part.span & self._links.verb:
                     verb = QueryPart(self._links.verb, (ASSUMED_VERB,), (f"it has {path.label}",))
                     yield part + verb
 
-    def may_hold(self, paths: Sequence[Path]) -> bool:
-        """Return whether the question's verb can say that a thing has a value that these paths lead
-        to: where one column has it, which is not called after who does another thing."""
+    def may_hold(self, known_class: KnownClass, paths: Sequence[Path]) -> bool:
+        """Return whether the question's verb can say that a row has a value that these paths lead
+        to: where one column alone has it, which is not called after who does another thing."""
         if not self._links.verb or len(paths) != 1 or len(paths[0].properties) != 1:
             return False
-        return not paths[0].last.name.lower().split()[-1].endswith(("er", "or"))
+        head = paths[0].last
+        is_column = any(column.property == head.iri for column in known_class.columns)
+        noun = head.name.lower().split()[-1]
+        is_agent = noun.endswith(("er", "or")) and noun not in word_set("computing", "no_agents")
+        return is_column and not is_agent
 
     def _value_condition(
         self, known_class: KnownClass, link: ValueLink, path: Path
@@ -294,8 +298,11 @@ class _Grammar:
         name_links = [link for link in self._links.properties if link.known.iri == own.iri]
         span: Span = frozenset().union(*(link.span for link in name_links))
         if name_links:
-            best = max(name_links, key=lambda link: link.score)
-            return span | asked, best.score, f"“{self._links.text(span)}” names it"
+            best, why = max(name_links, key=lambda link: link.score), self._links.text(span)
+            verb, score = self._links.verb, best.score
+            if verb and score > BY_SYNONYM and max(verb) + 1 == min(asked):
+                asked, score = asked | verb, score * ASSUMED_VERB  # "carry more than 3 lanes"
+            return span | asked, score, f"“{why}” names it"
         if names & set(map(stem, own.name.lower().replace("_", " ").split())):
             return asked, EXACT, "the adjective is of it"
         fits = bool(measures) and measure_of(own.unit) in measures

@@ -286,7 +286,8 @@ def _link_dated(
 
 def _find_verb(links: QuestionLinks) -> Span:
     """Return the verb that connects a class with what is asked of it, where it is the only word
-    that nothing in the catalogue is called: "bridges cross the Ask", "did Clinton establish"."""
+    that nothing in the catalogue is called: "bridges cross the Ask". What else is done to a thing
+    ("painted in Oslo") is no column's matter."""
     groups = (links.classes, links.properties, links.values, links.bounds, links.extremes)
     spans = [link.span for group in groups for link in group]
     unlinked = links.content.difference(*spans, *map(links.cue, links.cues))
@@ -295,19 +296,13 @@ def _find_verb(links: QuestionLinks) -> Span:
     at, lowers = min(unlinked), [word.lower for word in links.words]
     word, before, after = links.words[at].text, lowers[:at], lowers[at + 1 :]
     helping, denying = word_set("computing", "whether"), word_set("computing", "denying_verbs")
-    if not before or not word.isalpha() or not word.islower() or word in denying:
+    if not before or not after or not word.isalpha() or not word.islower() or word in denying:
         return frozenset()
-    if before[-1] in helping:
-        is_verb = word.endswith(("ed", "en", "t", "n"))
-    elif not {"do", "does", "did"}.isdisjoint(before[:-1]):
-        ends = not after or after[0] in word_set("computing", "prepositions")
-        is_verb = ends and before[-1] not in STOP_WORDS
-    else:
-        follows = any(max(link.span) + 1 == at for link in links.classes)
-        is_noun = not after or after[0] in helping or word.endswith(("er", "or", "ers", "ors"))
-        agrees = word.endswith("ed") or before[-1].endswith("s") != word.endswith("s")
-        is_verb = follows and agrees and not is_noun
-    return unlinked if is_verb else frozenset()
+    follows = any(max(link.span) + 1 == at for link in links.classes)
+    is_noun = after[0] in helping or word.endswith(("er", "or", "ers", "ors"))
+    is_third = word.endswith("s") and not word.endswith("ss")
+    agrees = word.endswith("ed") or before[-1].endswith("s") != is_third
+    return unlinked if follows and agrees and not is_noun else frozenset()
 
 
 def number_words(words: Sequence[LinkedWord], bounds: Sequence[BoundLink]) -> Span:

@@ -474,7 +474,7 @@ class _PhraseReader:
         ]
         for path in paths:
             connection = self._name_connection(path, within - value.span)
-            if links.verb <= within and self._conditions.may_hold(paths):
+            if links.verb <= within and self._conditions.may_hold(known_class, paths):
                 connection += PhrasePart(links.verb, (ASSUMED_VERB,))
             span = value.span | connection.span | beside
             why = f"“{self._links.text(value.span)}” is a value of {path.label}"
