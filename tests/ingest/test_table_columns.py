@@ -63,6 +63,21 @@ def test_the_column_decides_the_order_of_day_and_month(cells, order, values):
     assert [value.value for value in read.values] == values
 
 
+@pytest.mark.parametrize(
+    ("cells", "units", "values"),
+    [
+        (["1.5 kg", "500 g", "2 kg"], {"kg"}, ["1.5", "0.5", "2"]),
+        (["16 oz", "2 lb", "1 lb"], {"lb"}, ["1", "2", "1"]),
+        (["5 kg", "3 m"], {"kg", "m"}, ["5", "3"]),
+        (["3 months", "90 days"], {"month", "d"}, ["3", "90"]),
+    ],
+)
+def test_mixed_units_of_one_measure_are_converted(cells, units, values):
+    read = column("Size", *cells)
+    assert {value.unit for value in read.values} == units
+    assert [value.value for value in read.values] == values
+
+
 def test_a_column_of_years_decides_the_century():
     heads = ["Signed", "Year"]
     signed, _ = read_columns(heads, [["9/24/06", "6/8/38"], ["1906", "1938"]])

@@ -106,8 +106,9 @@ def _doubt_kind(condition: Contains) -> Iterator[str]:
 
 
 def _is_total(row: NamedNode) -> bool:
-    name = row.value.removeprefix(entity_iri(""))
-    return name.split("-")[0] in word_set("computing", "total_rows")
+    first, *others = row.value.removeprefix(entity_iri("")).partition(":")[0].split("-")
+    is_short = len(others) < 2 or first.startswith(("total", "subtotal"))  # All Nippon Airways
+    return is_short and first in word_set("computing", "total_rows")
 
 
 def _text(term: Object) -> str:
@@ -189,6 +190,8 @@ def _doubt_shown(query: Query, links: QuestionLinks) -> Iterator[str]:
         if target is None or not is_time(target):
             yield "the question asks for a time"
         return
+    if lowers[:1] == ["who"] and target is not None and target.kind not in ("entity", "text"):
+        yield "the question asks for somebody"
     at = next((n for n, word in enumerate(lowers) if word in ("what", "which")), None)
     if at is None:
         return

@@ -42,7 +42,6 @@ from tgraph.compute.linking import (
     Span,
     ValueLink,
     bound_factor,
-    measure_of,
     measures_other,
     merge_links,
     names_other_quantity,
@@ -59,6 +58,7 @@ from tgraph.compute.parts import (
 )
 from tgraph.compute.table_forms import TableForms
 from tgraph.index.catalogue import Catalogue, KnownClass, KnownProperty
+from tgraph.ingest.unit_conversion import measure_of
 from tgraph.resources import word_set
 
 MOST_CANDIDATES = 200

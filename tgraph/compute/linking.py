@@ -18,8 +18,10 @@ from typing import Literal as Choice
 from pyoxigraph import Literal, NamedNode
 
 from tgraph.compute.algebra import Order
+from tgraph.compute.periods import find_periods, split_period
 from tgraph.index.catalogue import Catalogue, KnownClass, KnownProperty
-from tgraph.ingest.table_values import read_date, read_unit, split_scale
+from tgraph.ingest.table_values import read_date, read_unit
+from tgraph.ingest.unit_conversion import scale_of, unit_factor
 from tgraph.model import Object
 from tgraph.resources import load_tables, word_list, word_set
 from tgraph.retrieve.text.lexical import STOP_WORDS
@@ -243,8 +245,43 @@ def link_question(
     ordered = (
         link for link in extremes if not (link.is_time and any(link.span < name for name in names))
     )  # a "last name" is no last in time
-    links = replace(links, extremes=tuple(ordered))
+    links = _link_periods(replace(links, extremes=tuple(ordered)), catalogue)
     return replace(links, verb=_find_verb(links))
+
+
+def _link_periods(links: QuestionLinks, catalogue: Catalogue) -> QuestionLinks:
+    """Return the links where the question names years that columns are called after: to these
+    columns and not to those of other years, and no bounds on what has a year."""
+    dated = {known.iri: split_period(known.name) for known in catalogue.properties}
+    properties, bounds = list(links.properties), list(links.bounds)
+    for span, asked in find_periods(links.words):
+        named = [
+            known
+            for known in catalogue.properties
+            if (period := dated[known.iri][1]) and period.is_same(asked)
+        ]
+        if named:
+            properties = [link for link in properties if not dated[link.known.iri][1]]
+            bounds = [bound for bound in bounds if bound.span.isdisjoint(span)]
+            for known in named:
+                properties += _link_dated(known, dated[known.iri][0], span, links.words)
+    return replace(links, properties=tuple(properties), bounds=tuple(bounds))
+
+
+def _link_dated(
+    known: KnownProperty, name: str, span: Span, words: Sequence[LinkedWord]
+) -> Iterator[PropertyLink]:
+    """Yield the link to a column called after years, which some words name, with the words for the
+    rest of what it is called: all of them, else those that there are."""
+    stems = _label_stems(name)
+    if not stems:
+        yield PropertyLink(span, known, BY_STEMS)
+        return
+    spans = list(_spans_of(stems, words)) or list(_scattered_spans(stems, words))
+    yield from (PropertyLink(span | name_span, known, BY_STEMS) for name_span in spans)
+    parts = frozenset(at for at, word in enumerate(words) if word.stem in stems and at not in span)
+    if parts and not spans:
+        yield PropertyLink(span | parts, known, BY_PART)
 
 
 def _find_verb(links: QuestionLinks) -> Span:
@@ -669,51 +706,14 @@ def _names_of(adjective: str) -> frozenset[str]:
     return frozenset(map(stem, (adjective, *nouns.split())))
 
 
-def unit_factor(unit: str, other: str) -> Decimal | None:
-    """Return the factor that converts one unit to another; None for units of different
-    dimensions."""
-    (scale, unit), (other_scale, other) = _scale_of(unit), _scale_of(other)
-    if unit == other:
-        return scale / other_scale
-    one, two = _measures().get(unit), _measures().get(other)
-    if one is None or two is None or one[0] != two[0]:
-        return None
-    return scale * one[1] / (other_scale * two[1])
-
-
 def bound_factor(link: BoundLink, unit: str) -> Decimal | None:
     """Return the factor that converts a bound to the unit of a property; None where the units don't
     fit. A bound without a unit that reaches the scale of the property's unit, such as millions, is
     a plain number, and a smaller one is in that unit."""
     if link.unit:
         return unit_factor(link.unit, unit) if unit else None
-    scale, _ = _scale_of(unit)
+    scale, _ = scale_of(unit)
     return 1 / scale if abs(link.number) >= scale else Decimal(1)
-
-
-def _scale_of(unit: str) -> tuple[Decimal, str]:
-    """Return the factor of a unit's scale, and the unit without it."""
-    scale, rest = split_scale(unit)
-    return Decimal(load_tables("comparisons")["numbers"][scale] if scale else 1), rest
-
-
-def measure_of(unit: str) -> str:
-    """Return what a unit measures, such as mass; money for currencies, empty where unknown."""
-    from tgraph.ingest.table_values import is_currency
-
-    if unit and is_currency(unit):
-        return "money"
-    return _measures().get(_scale_of(unit)[1], ("", Decimal(1)))[0]
-
-
-@cache
-def _measures() -> Mapping[str, tuple[str, Decimal]]:
-    units: dict[str, tuple[str, Decimal]] = {}
-    for measure, factors in load_tables("comparisons")["units"].items():
-        for word, factor in factors.items():
-            if (unit := read_unit(word)) and not measure.startswith("money"):
-                units.setdefault(unit, (measure, Decimal(str(factor))))
-    return units
 
 
 # --- extremes and cues ------------------------------------------------------------------------

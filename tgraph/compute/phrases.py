@@ -43,7 +43,6 @@ from tgraph.compute.linking import (
     QuestionLinks,
     Span,
     ValueLink,
-    measure_of,
     measures_other,
     merge_links,
     names_alike,
@@ -54,6 +53,7 @@ from tgraph.compute.linking import (
 from tgraph.compute.lookup import KnowledgeLookup
 from tgraph.compute.parts import ASSUMED_VERB, CandidateQuery
 from tgraph.index.catalogue import KnownClass
+from tgraph.ingest.unit_conversion import measure_of
 from tgraph.model import Object
 from tgraph.resources import word_set
 

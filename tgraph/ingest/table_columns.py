@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Context, Decimal
 from functools import cache, cached_property
 
 from tgraph.ingest.table_values import (
@@ -18,6 +20,7 @@ from tgraph.ingest.table_values import (
     split_unit,
     truth_pairs,
 )
+from tgraph.ingest.unit_conversion import unit_factor
 from tgraph.model import CellValue, ColumnKind
 from tgraph.resources import word_set
 
@@ -161,6 +164,7 @@ class _ColumnReading:
             return ()
         _, unit = split_unit(self.head)
         units = [(n.unit if n else "") or unit for n in numbers]
+        written, units = _convert_units(written, units)
         kind = self._kind_of_numbers(written, units)
         return tuple(
             CellValue(_kind_of_unit(kind, of), of, value)
@@ -223,6 +227,32 @@ class _ColumnReading:
         if len(cells) >= 4 and 2 * len(distinct) <= len(cells) and short:
             return "category"
         return "name" if sum(map(_is_name_like, cells)) >= _NAMES * len(cells) else "text"
+
+
+def _convert_units(values: Sequence[str], units: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return a column's amounts in its most frequent unit, where units of one measure are mixed;
+    unchanged where one of them doesn't convert."""
+    counts = Counter(unit for value, unit in zip(values, units, strict=True) if value)
+    unit = max(counts, key=lambda unit: (counts[unit], unit), default="")
+    factors = {other: unit_factor(other, unit) for other in counts}
+    are_calendar = {of in _CALENDAR_UNITS for of in counts}
+    if len(counts) < 2 or None in factors.values() or len(are_calendar) > 1:
+        return list(values), list(units)
+    converted = [
+        _write_amount(Decimal(value) * (factors[of] or 1)) if value and of != unit else value
+        for value, of in zip(values, units, strict=True)
+    ]
+    return converted, [unit if value else of for value, of in zip(values, units, strict=True)]
+
+
+_CALENDAR_UNITS = frozenset(("month", "year"))
+"""Units that are no fixed number of days."""
+_ROUNDED = Context(prec=15)
+
+
+def _write_amount(amount: Decimal) -> str:
+    text = format(_ROUNDED.plus(amount), "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def _kind_of_unit(kind: ColumnKind, unit: str) -> ColumnKind:

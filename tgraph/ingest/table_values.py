@@ -167,6 +167,8 @@ def split_unit(head: str) -> tuple[str, str]:
         return head, ""
     name = _without_last(head, words[-length:])
     before = words[-length - 1].lower()
+    if before == "per":  # "deaths per week" are counted, in no unit
+        return head, ""
     if before in word_set("tables", "unit_leads") and len(words) > length + 1:
         return _without_last(name, [before]), unit
     is_sure = "_" in head or is_currency(unit) or unit == "%" or split_scale(unit)[0]
