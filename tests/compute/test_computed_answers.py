@@ -81,8 +81,8 @@ OF_PUMPS = {
     " values of maker: 1,250 EUR.",
     "What is the average weight for each maker?": "Average of weight by maker: Berg 29 kg and"
     " Norden 20.6667 kg.",
-    "What is the maximum price per maker?": "Maximum of price by maker: Norden 700 EUR and Berg 410"
-    " EUR.",
+    "What is the maximum price per maker?": "Maximum of price by maker: Norden 700 EUR (Pump P2)"
+    " and Berg 410 EUR (Pump P3).",
     "Which pumps are heavier than P3?": "2 of the 5 pumps in “Pumps” have a weight of more than 27"
     " kg: Pump P2 and Pump P5. The weight of Pump P3 is 27 kg.",
     "Which pumps cost more than P1?": "3 of the 5 pumps in “Pumps” have a price of more than 300"
