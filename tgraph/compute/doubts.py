@@ -15,6 +15,7 @@ from tgraph.compute.algebra import (
     CompareTwo,
     Contains,
     Count,
+    Differs,
     Equals,
     Exists,
     Extreme,
@@ -38,7 +39,15 @@ _BEFORE_HEADS = ("is", "was", "are", "were", "the")
 
 def find_doubt(query: Query, links: QuestionLinks) -> str:
     """Return why a question hardly means a query, empty where nothing speaks against it."""
-    doubts = (_doubt_rows, _doubt_bounds, _doubt_order, _doubt_count, _doubt_shown, _doubt_choice)
+    doubts = (
+        _doubt_rows,
+        _doubt_bounds,
+        _doubt_order,
+        _doubt_count,
+        _doubt_shown,
+        _doubt_choice,
+        _doubt_truth,
+    )
     return next((text for doubt in doubts for text in doubt(query, links)), "")
 
 
@@ -209,5 +218,25 @@ def _doubt_shown(query: Query, links: QuestionLinks) -> Iterator[str]:
 
 
 def _doubt_choice(query: Query, links: QuestionLinks) -> Iterator[str]:
-    if isinstance(query, Exists) and "or" in _lowers(links):
+    lowers = set(_lowers(links))
+    are_several = (
+        len({c.path for c in query.rows.conditions if isinstance(c, Equals | Differs)}) > 1
+    )
+    if (isinstance(query, Exists) and "or" in lowers) or (
+        are_several and not lowers.isdisjoint(("or", "either", "neither", "nor"))
+    ):
         yield "the question offers a choice"
+
+
+def _doubt_truth(query: Query, links: QuestionLinks) -> Iterator[str]:
+    """Doubt a list of yes and no, and groups by a value that all rows were chosen by."""
+    if (
+        isinstance(query, ListRows)
+        and query.shown
+        and query.shown.last.truth
+        and not query.rows.only
+    ):
+        yield f"{query.shown.last.label} says yes or no, and is hardly what is asked for"
+    chosen = [c.path for c in query.rows.conditions if isinstance(c, Equals)]
+    if isinstance(query, GroupRows) and query.by in chosen:
+        yield f"all rows have one {query.by.last.label}"
