@@ -26,7 +26,7 @@ from tgraph.compute.algebra import (
     Query,
     totalled_path,
 )
-from tgraph.compute.linking import BY_SYNONYM, QuestionLinks, stem
+from tgraph.compute.linking import BY_SYNONYM, PropertyLink, QuestionLinks, stem
 from tgraph.index.catalogue import KnownClass
 from tgraph.ingest.table_values import read_date
 from tgraph.model import Object
@@ -183,10 +183,18 @@ def _doubt_count(query: Query, links: QuestionLinks) -> Iterator[str]:
         if known_class and known_class.kind != "type" and not known_class.type_label:
             yield f"rows may be meant, or different values of {query.distinct.last.label}"
     counts = [span for kind, spans in links.cues.items() if kind == "count" for span in spans]
-    for link in links.properties:
+    for link in _asked_properties(query, links):
         is_counted = any(min(link.span) == max(span) + 1 for span in counts)
         if is_counted and link.score > BY_SYNONYM and link.known.kind == "number":
             yield f"{link.known.label} is a number itself"
+
+
+def _asked_properties(query: Query, links: QuestionLinks) -> list[PropertyLink]:
+    """Return the links to properties that the question may ask for: not to those whose yes chooses
+    rows, as in "chocolate candies"."""
+    conditions = query.rows.conditions
+    chosen = {c.path.last.iri for c in conditions if isinstance(c, Equals) and c.path.last.truth}
+    return [link for link in links.properties if link.known.iri not in chosen]
 
 
 def _doubt_shown(query: Query, links: QuestionLinks) -> Iterator[str]:
@@ -210,7 +218,8 @@ def _doubt_shown(query: Query, links: QuestionLinks) -> Iterator[str]:
         at += 1
     if any(at in link.span for link in links.classes):
         return
-    heads = [link for link in links.properties if at in link.span and link.score > BY_SYNONYM]
+    properties = _asked_properties(query, links)
+    heads = [link for link in properties if at in link.span and link.score > BY_SYNONYM]
     known_class = query.rows.known_class
     stated = {iri for iri, _ in known_class.properties} if known_class else set()
     if heads and target is None and all(link.known.iri in stated for link in heads):
