@@ -34,6 +34,7 @@ from tgraph.resources import word_set
 from tgraph.vocabulary import entity_iri
 
 _TIMES = ("year", "date")
+_TOKEN = re.compile(r"\d+(?:[-–:./]\d+)+|\w+")
 _BEFORE_HEADS = ("is", "was", "are", "were", "the")
 
 
@@ -125,7 +126,7 @@ def _text(term: Object) -> str:
 
 
 def _stems(text: str) -> set[str]:
-    return set(map(stem, re.findall(r"\w+", text.casefold())))
+    return set(map(stem, _TOKEN.findall(text.casefold())))
 
 
 def _doubt_bounds(query: Query, links: QuestionLinks) -> Iterator[str]:
@@ -207,7 +208,8 @@ def _doubt_shown(query: Query, links: QuestionLinks) -> Iterator[str]:
         if target is None or not is_time(target):
             yield "the question asks for a time"
         return
-    if lowers[:1] == ["who"] and target is not None and target.kind not in ("entity", "text"):
+    is_somebody = target is None or (target.kind in ("entity", "text") and not is_time(target))
+    if lowers[:1] == ["who"] and not is_somebody:
         yield "the question asks for somebody"
     at = next((n for n, word in enumerate(lowers) if word in ("what", "which")), None)
     if at is None:
