@@ -58,6 +58,11 @@ def checked(text: str, media_type: str = MARKDOWN) -> tuple[Segment, ...]:
         ("> quoted\n> text *over\n> lines*", "quoted text over lines"),
         ("Use {{< version >}} of {% raw %} it {#id}", "Use of it"),
         ("{ a: b } and {c}", "{ a: b } and {c}"),
+        (
+            'He left.[1](#n1)She "came."[[2]](#n2) I,[3](#n3) too.[4](#n4)',
+            'He left. She "came." I, too.',
+        ),
+        ("A Boeing [747](/b) and CO[2](/c), see [1](/n).", "A Boeing 747 and CO2, see 1."),
     ],
 )
 def test_markup_is_not_read(text: str, shown: str):
