@@ -53,7 +53,7 @@ _LONGEST_WEB_NOTICE = 600
 # A line by which a blog files an entry, and a line that is a time: of a comment, of a version.
 _FILING = re.compile(
     r"(?i)\b(?:tags?|tagged|categor(?:y|ies)|filed under|posted (?:in|by|on)|permalink|trackback"
-    r"|comments?|leave a (?:comment|reply))\b"
+    r"|(?:\d+|no) comments?|leave a (?:comment|reply))\b"
 )
 _LONGEST_FILING = 300
 _TIME = re.compile(r"\d{1,2}:\d\d")
