@@ -467,7 +467,8 @@ def test_notes_that_are_numbered_are_references_with_what_stands_between_them():
         for n in range(60, 70)
     )
     text = "Reeds are counted by hand. They grow in water.\n\n" * 12
-    assert set(kinds(f"# Plants\n\n{text}{notes}\n")[13:]) == {"reference"}
+    long = "70. See " + "C. Rush, ed., The Reed (New York, 1972); " * 16 + "ibid., p. 7."
+    assert set(kinds(f"# Plants\n\n{text}{notes}\n\n{long}\n")[13:]) == {"reference"}
     links = "\n\n".join(
         f"{n}. C. Rush, “Reeds of rivers,” The Botanist‚ Vol. {n} (198{n}), 1{n}–1{n + 1}.\n\n"
         f"[Google Scholar](/s?{n})"

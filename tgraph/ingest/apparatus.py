@@ -284,7 +284,8 @@ def _mark_references(
         if sum(around) > _BESIDE and may_be:
             kinds[k] = "reference"
     for k in _find_notes(section, free, signs, 0.0 if has_heading else 0.5):
-        if signs[k] or len(section[k].text) <= _LONGEST_LINE:
+        text = section[k].text
+        if signs[k] or len(text) <= _LONGEST_LINE or _count_signs(text[:_LONGEST_ENTRY]) > 2:
             kinds[k] = "reference"
     for k, share in enumerate(linked):
         if k and kinds[k] is None and kinds[k - 1] == "reference" and share >= _MOSTLY:
