@@ -73,7 +73,7 @@ def test_ask_killed_at_each_change_of_the_disk(indexed: Path, tmp_path: Path) ->
     root = copy_graph(indexed / "g", tmp_path / "g")
     told: list[str] = []
     runs = 0
-    for number in range(0, 10_000, 7):
+    for number in range(0, 10_000, 11):
         worker = start(killed_at, number, ask, root)
         worker.end()
         told += acknowledged(worker)
