@@ -41,9 +41,6 @@ QUESTIONS = (
     "Where was Roald Amundsen born?",
 )
 """Plain questions, whose answers are mostly told in short."""
-NEAR_MISSES = 12
-"""Questions of the example that its texts don't answer, for uncertain answers."""
-
 _NUMBER = re.compile(r"\d+")
 _NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]{2,}")
 Forge = Callable[[Trace, Sequence[Trace]], "Trace | None"]
@@ -89,9 +86,11 @@ def negate(trace: Trace, others: Sequence[Trace]) -> Trace | None:
 
 
 def quote_other_sentence(trace: Trace, others: Sequence[Trace]) -> Trace | None:
-    """The sentence of the selection that is least likely to answer, exactly, and nothing else."""
+    """The last sentence of the answer, exactly, and nothing else, where it doesn't answer too."""
     last, first = trace.sentences[-1], trace.sentences[0]
-    return replace(trace, sentences=(last,), short="") if last is not first else None
+    if last is first or not trace.short or trace.short in last.text:
+        return None
+    return replace(trace, sentences=(last,), short="")
 
 
 def quote_other_question(trace: Trace, others: Sequence[Trace]) -> Trace | None:
@@ -101,7 +100,7 @@ def quote_other_question(trace: Trace, others: Sequence[Trace]) -> Trace | None:
 
 def shorten_to_other_sentence(trace: Trace, others: Sequence[Trace]) -> Trace | None:
     """Words in bold out of another sentence that is cited."""
-    if len(trace.sentences) < 2 or not trace.short:
+    if quote_other_sentence(trace, others) is None:
         return None
     return replace(trace, short=" ".join(trace.sentences[-1].text.split()[:3]))
 
@@ -118,7 +117,7 @@ def raise_verdict(trace: Trace, others: Sequence[Trace]) -> Trace | None:
 
 def raise_confidence(trace: Trace, others: Sequence[Trace]) -> Trace | None:
     sure = trace.confidence
-    return replace(trace, confidence=0.99) if sure is not None and sure < 0.7 else None
+    return replace(trace, confidence=0.99) if sure is not None and sure < 0.6 else None
 
 
 def raise_short_confidence(trace: Trace, others: Sequence[Trace]) -> Trace | None:
@@ -170,10 +169,12 @@ def verify_forged(kg: KnowledgeGraph, forged: Trace) -> Verification:
 
 
 def ask_questions(kg: KnowledgeGraph) -> list[Trace]:
-    """Ask plain questions and near misses; return the traces of those with quotes."""
-    asked = tomllib.loads((EXAMPLES / "questions.toml").read_text("utf-8"))["question"]
-    near = [row["text"] for row in asked if row.get("kind") == "near"]
-    texts = [*QUESTIONS, *near[:NEAR_MISSES]]
+    """Ask plain questions and, for uncertain answers, the example's near misses; return the traces
+    of those with quotes."""
+    asked = tomllib.loads((EXAMPLES / "questions.toml").read_text("utf-8"))
+    rows = [row for rows in asked.values() if isinstance(rows, list) for row in rows]
+    near = [row["text"] for row in rows if row.get("kind") == "near"]
+    texts = [*QUESTIONS, *near]
     traces = [kg.trace(kg.ask(text, mode="graph", history=()).session) for text in texts]
     return [trace for trace in traces if trace.sentences and not trace.step_answers]
 

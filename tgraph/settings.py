@@ -246,7 +246,7 @@ class AnswerSettings(Section):
     """The form of an answer; where no model writes it, when there is one."""
 
     least_confidence: float = Field(
-        0.14,
+        0.11,
         ge=0,
         le=1,
         description="probability that the documents answer, below which there is no evidence",

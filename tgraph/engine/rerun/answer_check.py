@@ -42,7 +42,7 @@ MOST_ABOVE = 0.25
 """By how much a recorded probability may be above the one that is read again."""
 
 LEAST_SHARE = 0.5
-"""The share of the best sentence's probability that the first sentence of an answer must have."""
+"""The share of the best sentence's probability that a sentence of an answer must have."""
 
 _DECISION = re.compile(r"^(?:Yes|No)\s+[–-]\s+")
 _UNREAD = "no reader judged the answer"
@@ -228,12 +228,12 @@ def _verdict_faults(
 
 
 def _reading_faults(trace: Trace, found: Recomputed) -> Iterable[str]:
-    """Yield where an answer quotes another sentence first, or says other words in short, than the
-    reader takes for the answer."""
+    """Yield where an answer quotes none of the sentences that the reader takes for the answer, or
+    says other words in short."""
     if not found.places or not trace.sentences or trace.verdict != "answered":
         return
-    first = trace.sentences[0].citations
-    if not any(_is_same_place(cited, place) for cited in first for place in found.places):
+    cited = [citation for sentence in trace.sentences for citation in sentence.citations]
+    if not any(_is_same_place(each, place) for each in cited for place in found.places):
         best = collapse_whitespace(found.places[0].quote)
         yield f"the reader takes another sentence for the answer: “{shorten_line(best, 100)}”"
     if trace.short and found.short and not _share_words(trace.short, found.short):
