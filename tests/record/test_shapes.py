@@ -411,7 +411,7 @@ def test_a_claim_that_is_bent_does_not_conform(graph, validate, as_graph):
         add_twin(store, twins, claim, control, set(), set())
         for term, value in BENT_CLAIM.items():
             twin = twin_iri(claim, next(numbers))
-            less = {(term, known) for known in store.objects(claim, term)}
+            less: Pairs = {(term, known) for known in store.objects(claim, term)}
             add_twin(store, twins, claim, twin, less, {(term, value)} if value else set())
             bent.append((twin, control, term))
     _, report, _ = validate(twins)
