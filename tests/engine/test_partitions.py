@@ -155,7 +155,7 @@ def serve(pipe: Connection, network: str, server: str, root: str, log: str) -> N
 
 def use(server: str) -> None:
     """Reach the server by short patience."""
-    options = s3_options(server, connect_timeout=2, read_timeout=2, retries={"max_attempts": 0})
+    options = s3_options(server, connect_timeout=5, read_timeout=5, retries={"max_attempts": 0})
     import_module("fsspec.config").conf["s3"] = options
     import_module("s3fs").S3FileSystem.retries = 1
 
