@@ -144,6 +144,7 @@ class Host:
 
 def serve(pipe: Connection, network: str, server: str, root: str, log: str) -> None:
     """Runs commands in the network, one after the other."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # tests in the background ignore it
     with Path(f"/run/netns/{network}").open() as file:
         assert ctypes.CDLL(None).setns(file.fileno(), _NEW_NETWORK) == 0
     use(server)
