@@ -134,6 +134,13 @@ def test_what_asks_no_model_loads_none_and_no_numbers(terminal, command):
         assert not found & {"pydantic", "tgraph.settings"}
 
 
+@pytest.mark.slow
+def test_why_not_loads_no_parser_of_queries_where_none_was_written(terminal):
+    found = loaded("why-not", "last", "Polonium", "-r", str(terminal.root))
+    assert "tgraph.explain.whynot.computed" in found
+    assert "rdflib" not in found
+
+
 def test_nothing_is_collected_when_a_command_ends():
     assert "True" in loaded("--version")
 

@@ -144,6 +144,7 @@ class Host:
 
 def serve(pipe: Connection, network: str, server: str, root: str, log: str) -> None:
     """Runs commands in the network, one after the other."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # tests in the background ignore it
     with Path(f"/run/netns/{network}").open() as file:
         assert ctypes.CDLL(None).setns(file.fileno(), _NEW_NETWORK) == 0
     use(server)
@@ -155,7 +156,7 @@ def serve(pipe: Connection, network: str, server: str, root: str, log: str) -> N
 
 def use(server: str) -> None:
     """Reach the server by short patience."""
-    options = s3_options(server, connect_timeout=2, read_timeout=2, retries={"max_attempts": 0})
+    options = s3_options(server, connect_timeout=5, read_timeout=5, retries={"max_attempts": 0})
     import_module("fsspec.config").conf["s3"] = options
     import_module("s3fs").S3FileSystem.retries = 1
 

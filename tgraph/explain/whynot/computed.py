@@ -22,7 +22,6 @@ from tgraph.compute.algebra import (
 )
 from tgraph.compute.computation import catalogue_of
 from tgraph.compute.evaluation import Computed, EvaluationBounds, evaluate_query
-from tgraph.compute.query_reader import read_query
 from tgraph.compute.results import Solution, winners
 from tgraph.compute.sentences import describe_condition, describe_value, list_names
 from tgraph.errors import QueryError
@@ -58,6 +57,8 @@ def describe_missing_query(computed: ComputedResult) -> str:
 def explain_row(trace: Trace, expected: Expected, context: Context) -> RowAbsence | None:
     """Return why the expected row is not in the result of a session's query; None where it is, or
     where no row is expected, or where the query can't be read."""
+    from tgraph.compute.query_reader import read_query  # loads a parser
+
     settings = context.settings.sparql_search
     try:
         query = read_query(trace.computed.sparql if trace.computed else "", catalogue_of(context))
