@@ -63,6 +63,10 @@ class NothingIndexedError(StoreError):
     """A missing knowledge error: the required kind of knowledge is not indexed."""
 
 
+class EmptyCollectionError(NothingIndexedError):
+    """An empty collection error: nothing has been indexed into the collection yet."""
+
+
 class EvidenceError(StoreError):
     """An error for recorded quotes that differ from stored text; its message locates the
     mismatch."""

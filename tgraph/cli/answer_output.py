@@ -293,9 +293,21 @@ def _print_evidence(answer: Answer) -> None:
         print_message(f"Confidence: {describe_confidence(answer.confidence)}")
 
 
+_MOST_RANGES = 6
+"""Ranges of characters that one line of evidence shows; `tgraph trace` shows all."""
+
+
 def _format_places(sentence: Sentence) -> list[str]:
-    places = (
-        f"{place_text(c.title, c.page, c.start, c.end)}  {one_line(c.path)}"
-        for c in sentence.citations
-    )
-    return list(dict.fromkeys(places))
+    """Return a line for each page that the sentence cites: the ranges in order, and the path."""
+    ranges: dict[tuple[str, int | None, str], set[tuple[int, int]]] = {}
+    for citation in sentence.citations:
+        page = (citation.title, citation.page, citation.path)
+        ranges.setdefault(page, set()).add((citation.start, citation.end))
+    lines = []
+    for (title, page_number, path), places in ranges.items():
+        (start, end), *others = sorted(places)
+        more = "".join(f", {begin}–{stop}" for begin, stop in others[: _MOST_RANGES - 1])
+        if len(places) > _MOST_RANGES:
+            more += f" and {format_count(len(places) - _MOST_RANGES, 'other place')}"
+        lines.append(f"{place_text(title, page_number, start, end)}{more}  {one_line(path)}")
+    return lines

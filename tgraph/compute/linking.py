@@ -23,6 +23,7 @@ from tgraph.model import Object
 from tgraph.resources import load_tables, word_list, word_set
 from tgraph.retrieve.text.lexical import STOP_WORDS
 from tgraph.retrieve.text.lexical import stem as stem_form
+from tgraph.retrieve.text.property_words import can_mean_same, load_property_groups
 
 LONGEST_NAME = 7
 """The words of a name that is looked for."""
@@ -271,36 +272,14 @@ def _link_properties(words: Sequence[LinkedWord], catalogue: Catalogue) -> Itera
                 continue
             if word.stem in stems:
                 yield PropertyLink(frozenset((at,)), catalogue_entry, BY_PART)
-            elif any(_mean_alike(word.stem, s) for s in stems):
+            elif any(can_mean_same(word.stem, s) for s in stems):
                 yield PropertyLink(frozenset((at,)), catalogue_entry, BY_SYNONYM)
-
-
-@cache
-def _groups() -> Mapping[str, frozenset[int]]:
-    groups: defaultdict[str, set[int]] = defaultdict(set)
-    for number, line in enumerate(load_tables("computing")["properties"].splitlines()):
-        for word in line.split():
-            for form in _inflected(word):
-                groups[stem(form)].add(number)
-    return {word: frozenset(numbers) for word, numbers in groups.items()}
-
-
-def _inflected(word: str) -> Iterator[str]:
-    """Yield a word and the forms that its regular endings give, whose stems may differ."""
-    base = word.removesuffix("e")
-    yield from (word, f"{word}s", f"{base}ed", f"{base}ing", f"{base}er")
-
-
-def _mean_alike(one: str, other: str) -> bool:
-    """Return whether two stems can name one property."""
-    groups = _groups()
-    return not groups.get(one, frozenset()).isdisjoint(groups.get(other, frozenset()))
 
 
 def names_other_quantity(name: str, adjective: frozenset[str]) -> bool:
     """Return whether a property is called after another quantity than an adjective measures: a
     length, where the width is asked for. ``adjective`` are the stems of words for what is asked."""
-    groups = _groups()
+    groups = load_property_groups()
     named = frozenset().union(*(groups.get(s, frozenset()) for s in _label_stems(name)))
     asked = frozenset().union(*(groups.get(s, frozenset()) for s in adjective))
     return bool(adjective and named) and named.isdisjoint(asked)
@@ -689,7 +668,7 @@ def quantities_of(names: frozenset[str]) -> tuple[str, ...]:
 
 def names_alike(word: str, name: str) -> bool:
     """Return whether a word can name a property that is called so."""
-    return any(_mean_alike(stem(word), s) for s in _label_stems(name))
+    return any(can_mean_same(stem(word), s) for s in _label_stems(name))
 
 
 def _lower_at(words: Sequence[LinkedWord], at: int) -> str:

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from tgraph.models.endpoint import Endpoint
     from tgraph.models.reader import Reader
     from tgraph.models.rerank import Reranker
+    from tgraph.retrieve.base import Rank
 
 C = TypeVar("C", bound="Client")
 T = TypeVar("T")
@@ -80,7 +81,7 @@ class ComponentProperty(Generic[T]):
 
 
 class Components:
-    """Model or embedded default, for each step. Pass ``chat`` or ``embedder`` to use your own."""
+    """Model or embedded default, for each step. What a caller passes is used in its place."""
 
     def __init__(
         self,
@@ -90,12 +91,16 @@ class Components:
         chat: ChatModel | None = None,
         embedder: Embedder | None = None,
         reader: Reader | None = None,
+        extractor: Extractor | None = None,
+        rank: Rank | None = None,
     ) -> None:
         self.settings = settings
         self._cache = cache
         self._own_chat = chat
         self._own_embedder = embedder
         self._own_reader = reader
+        self._own_extractor = extractor
+        self.rank = rank
         self._made: dict[Callable[[Components], Any], Any] = {}
         self._clients: list[tuple[Client, Callable[[], Endpoint]]] = []
         self._endpoints: dict[tuple[str, str], Endpoint] = {}
@@ -104,7 +109,14 @@ class Components:
 
     def with_settings(self, settings: Settings) -> Components:
         """Return components with the same models but other settings; connections are shared."""
-        components = Components(settings, self._cache, chat=self.chat, embedder=self.embedder)
+        components = Components(
+            settings,
+            self._cache,
+            chat=self.chat,
+            embedder=self.embedder,
+            extractor=self._own_extractor,
+            rank=self.rank,
+        )
         components.__dict__ |= {
             "reader": self.reader,
             "passage_reader": self.passage_reader,
@@ -127,6 +139,8 @@ class Components:
     @property
     def extractor(self) -> Extractor:
         """The extractor that reads chunks."""
+        if self._own_extractor is not None:
+            return self._own_extractor
         if self.settings.extract.method == "fast":
             return self._fast_extractor
         return self._embedded_extractor if self.chat is None else self._model_extractor

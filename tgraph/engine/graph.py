@@ -11,7 +11,7 @@ from datetime import date, datetime
 from functools import cached_property
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 from tgraph.engine.components import Components
 from tgraph.engine.open_collection import OpenCollection, new_uuid
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from tgraph.engine.documents import Documents
     from tgraph.engine.entities import Entities
     from tgraph.engine.history import KnowledgeHistory
+    from tgraph.engine.index.inputs import Paths, Table
     from tgraph.engine.index.run import IndexReport
     from tgraph.engine.ontologies import Ontologies
     from tgraph.engine.rerun.replay import Replay
@@ -45,7 +46,11 @@ if TYPE_CHECKING:
     from tgraph.explain.query.sparql import Bounds
     from tgraph.explain.trace.reader import Trace
     from tgraph.explain.whynot.causes import WhyNot
+    from tgraph.extract.base import Extractor
     from tgraph.index.catalogue import Catalogue
+    from tgraph.ingest.files import SourceFile
+    from tgraph.models.base import ChatModel, Embedder
+    from tgraph.retrieve.base import Rank
 
 
 class KnowledgeGraph:
@@ -150,14 +155,14 @@ class KnowledgeGraph:
 
     def index(
         self,
-        paths: Sequence[str | Path],
+        paths: Paths,
         *,
         reinstate: bool = False,
         prune: bool = False,
         progress: OnProgress = ignore_progress,
         message: OnMessage | None = None,
     ) -> IndexReport:
-        """Index documents and publish the graph; see ``IndexReport``.
+        """Index the documents at one path or several, and publish the graph; see ``IndexReport``.
 
         Retracted documents stay out unless ``reinstate`` is true. A file that can't be read is
         listed in the report and does not stop the others. Of a folder, the report lists the
@@ -165,13 +170,51 @@ class KnowledgeGraph:
         the run is interrupted nothing is published, and the next run continues from the
         interrupted run's results."""
         from tgraph.engine.change.pruning import index_paths
+        from tgraph.engine.index.inputs import list_paths
 
-        names = [str(path) for path in paths]
+        names = list_paths(paths)
         return index_paths(self.opened, names, progress, message, reinstate=reinstate, prune=prune)
+
+    def index_data(self, data: bytes | BinaryIO, name: str, **options: Any) -> IndexReport:
+        """Index bytes, or an open binary file from where it stands, as a document called ``name``,
+        whose suffix says the format; otherwise as ``index``.
+
+        The same name again is a new version of the document. The text is kept in the graph; no
+        file is left. ``options`` are ``reinstate``, ``progress`` and ``message``."""
+        from tgraph.engine.index.inputs import wrap_data
+
+        return self._index_source(wrap_data(data, name), **options)
+
+    def index_text(self, text: str, title: str, **options: Any) -> IndexReport:
+        """Index a text as a document called after its title, plain text unless the title ends
+        with another suffix (".md"); otherwise as ``index_data``."""
+        from tgraph.engine.index.inputs import wrap_text
+
+        return self._index_source(wrap_text(text, title), **options)
+
+    def index_table(self, table: Table, title: str, **options: Any) -> IndexReport:
+        """Index a DataFrame of pandas or polars, or a list of rows as mappings, as a CSV file
+        called after its title; otherwise as ``index_data``. Questions may compute with the rows."""
+        from tgraph.engine.index.inputs import wrap_table
+
+        return self._index_source(wrap_table(table, title), **options)
+
+    def _index_source(
+        self,
+        source: SourceFile,
+        *,
+        reinstate: bool = False,
+        progress: OnProgress = ignore_progress,
+        message: OnMessage | None = None,
+    ) -> IndexReport:
+        from tgraph.engine.index.run import IndexRun
+
+        run = IndexRun(self.opened.setup(progress, message))
+        return run.run([source], reinstate=reinstate)
 
     def reread(
         self,
-        paths: Sequence[str | Path] = (),
+        paths: Paths = (),
         *,
         progress: OnProgress = ignore_progress,
         message: OnMessage | None = None,
@@ -181,14 +224,15 @@ class KnowledgeGraph:
 
         The new text belongs to a document of its own, which supersedes the earlier one under its
         path; what was answered from the earlier text stays exact."""
+        from tgraph.engine.index.inputs import list_paths
         from tgraph.engine.index.run import IndexRun
 
         run = IndexRun(self.opened.setup(progress, message))
-        return run.reread([str(path) for path in paths])
+        return run.reread(list_paths(paths))
 
     def follow(
         self,
-        folders: Sequence[str | Path],
+        folders: Paths,
         *,
         reinstate: bool = False,
         prune: bool = False,
@@ -202,16 +246,17 @@ class KnowledgeGraph:
         that fails is told in a ``message`` and repeated. Setting ``stop`` ends the iteration.
         Raise ``UsageError`` for a path that is no folder."""
         from tgraph.engine.folder_watch import follow_folders
+        from tgraph.engine.index.inputs import list_paths
 
         def index(progress: OnProgress) -> IndexReport:
             try:
                 return self.index(
-                    folders, reinstate=reinstate, prune=prune, progress=progress, message=message
+                    names, reinstate=reinstate, prune=prune, progress=progress, message=message
                 )
             finally:
                 self.opened.release()
 
-        names = [str(folder) for folder in folders]
+        names = list_paths(folders)
         notify = message or self.opened.message
         return follow_folders(names, index, stop, progress, notify)
 
@@ -378,7 +423,7 @@ class KnowledgeGraph:
 
     # --- the same for asyncio ---
 
-    async def aindex(self, paths: Sequence[str | Path], **options: Any) -> IndexReport:
+    async def aindex(self, paths: Paths, **options: Any) -> IndexReport:
         """``index`` without blocking the event loop."""
         import asyncio
 
@@ -591,16 +636,32 @@ def open_graph(
     create: bool = False,
     collection: str | None = None,
     settings: Mapping[str, Any] | None = None,
+    chat: ChatModel | None = None,
+    embedder: Embedder | None = None,
+    extractor: Extractor | None = None,
+    reranker: Rank | None = None,
     **options: Any,
 ) -> KnowledgeGraph:
     """Open the graph in the folder ``root``, or the nearest graph above the current folder.
 
     ``create`` makes missing folders and collections. ``settings`` are overrides such as
-    ``{"graph.edge_limit": 10}``."""
+    ``{"graph.edge_limit": 10}``. ``chat`` and ``embedder`` (protocols of ``tgraph.models.base``),
+    ``extractor`` (``tgraph.extract.base.Extractor``) and ``reranker``, a function of the type
+    ``tgraph.retrieve.base.Rank``, are used in place of those that settings name. ``options`` are
+    those of ``KnowledgeGraph``."""
     if root is None and not create:
         folder = GraphFolder.find(Path.cwd())
     else:
         path = Path(root) if root is not None else Path.cwd()
         folder = GraphFolder.create(path) if create else GraphFolder.open(path)
     values = load_settings(folder.path, {**(settings or {}), "collection": collection})
+    if any(own is not None for own in (chat, embedder, extractor, reranker)):
+        options["parts"] = Components(
+            values,
+            folder.collection(values.collection, create=create).cache,
+            chat=chat,
+            embedder=embedder,
+            extractor=extractor,
+            rank=reranker,
+        )
     return KnowledgeGraph(folder, values, create=create, **options)

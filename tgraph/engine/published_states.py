@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from tgraph.engine.components import Components
 from tgraph.engine.progress import OnMessage, OnProgress, Progress, Watching
-from tgraph.errors import NothingIndexedError, StoreError
+from tgraph.errors import EmptyCollectionError, StoreError
 from tgraph.index.catalogue_table import CatalogueTable, load_catalogue
 from tgraph.index.data_files import DamagedIndexError
 from tgraph.index.evidence import left_out, stored_evidence
@@ -321,7 +321,7 @@ class PublishedStates:
         )
 
     def _nothing_indexed(self) -> StoreError:
-        return NothingIndexedError(
+        return EmptyCollectionError(
             f"Nothing has been indexed into the collection {self._folder.name!r} yet.",
             "Run `tgraph index PATH...` first.",
         )

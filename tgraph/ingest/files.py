@@ -285,16 +285,19 @@ def _read_source(source: Path | BinaryIO, name: str, most: int) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file to ingest; ``path`` is None for standard input, named ``stdin``.
+    """A file to ingest; ``path`` is None for standard input, named ``stdin``, and for ``data`` in
+    memory.
 
     ``name`` is the path as reached from the call, with characters outside UTF-8 escaped."""
 
     name: str
     path: Path | None
+    data: bytes | None = None
 
     def read(self, limits: FileLimits = DEFAULT_LIMITS) -> bytes:
         """Return the file's bytes; raise ``IngestError`` if unreadable or too large."""
-        return read_bytes(sys.stdin.buffer if self.path is None else self.path, self.name, limits)
+        source = self.data if self.data is not None else self.path
+        return read_bytes(sys.stdin.buffer if source is None else source, self.name, limits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,11 +384,12 @@ class _Discovery:
             )
 
     def _visit_folder(self, path: Path, within: Path, asked: bool) -> Iterator[FoundFile]:
-        if is_graph_folder(path):
-            if asked:
-                yield Unread(_printable_path(path), "The folder is a tgraph graph, not documents.")
-            return
         try:
+            if is_graph_folder(path):
+                if asked:
+                    reason = "The folder is a tgraph graph, not documents."
+                    yield Unread(_printable_path(path), reason)
+                return
             entries = sorted(path.iterdir())
         except OSError as error:
             yield Unread(_printable_path(path), _failure_reason(path, error))

@@ -66,3 +66,17 @@ def test_what_no_row_states_is_not_answered(folder, question):
 )
 def test_what_a_row_states_is_answered(folder, question, short):
     assert ask(folder, question).short == short
+
+
+@pytest.mark.parametrize(
+    ("question", "short"),
+    [
+        ("When was Queen's Bridge opened?", "1911"),
+        ("When was Queen's Bridge built?", "1911"),
+        ("When did Queen's Bridge collapse?", ""),
+    ],
+)
+def test_a_time_of_a_row_answers_for_its_own_event(folder, question, short):
+    answer = ask(folder, question)
+    assert answer.short == short
+    assert (answer.verdict == "answered") == bool(short)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.extensions.server.conftest import Running, make_graph, running, until
+from tgraph.store.folder import GraphFolder
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = shutil.which("chromium")
@@ -234,3 +235,25 @@ def test_all_of_it_works_without_javascript(chromium: Any, served: Running, tmp_
     page.wait_for_url("**/jobs/*")
     page.get_by_role("link", name="Ask a question").wait_for()  # the page comes again by itself
     page.context.close()
+
+
+def test_dropped_files_are_indexed_and_the_first_question_is_answered(
+    chromium: Any, tmp_path: Path
+) -> None:
+    folder = GraphFolder.create(tmp_path / "graph")
+    folder.collection("default", create=True)
+    with running(folder.path) as server:
+        page = opened(chromium, server)
+        page.goto("/")
+        files = page.evaluate_handle(
+            """() => { const files = new DataTransfer();
+            files.items.add(new File(["Marie Curie discovered polonium in Paris."], "curie.txt"));
+            return files; }"""
+        )
+        page.dispatch_event("form.upload", "drop", {"dataTransfer": files})
+        page.wait_for_url("**/jobs/*")
+        page.wait_for_url("**/sessions/*", timeout=120_000)
+        assert page.get_by_role("heading", level=1).inner_text()
+        assert page.locator(".answer").count()
+        page.context.close()
+        assert page.said == []

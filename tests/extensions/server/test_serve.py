@@ -38,9 +38,9 @@ def serving(root: Path, *flags: str) -> Iterator[tuple[subprocess.Popen[str], st
     with subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr is not None
-            line = process.stderr.readline()
-            found = re.search(r"http://\S+", line)
-            assert found, line + process.stderr.read()
+            lines = (line for line in process.stderr)
+            found = next(filter(None, (re.search(r"http://\S+", line) for line in lines)), None)
+            assert found, "the server said no address"
             yield process, found[0].rstrip("/")
         finally:
             process.kill()
@@ -170,3 +170,27 @@ def test_a_folder_that_is_no_graph_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(TgraphError):
         Service(tmp_path)
+
+
+@pytest.mark.slow
+def test_a_first_graph_is_made_filled_and_asked_without_the_command_line(tmp_path: Path) -> None:
+    root = tmp_path / "graph"
+    home = "/workbench/default"
+    with (
+        serving(root) as (_, address),
+        httpx.Client(base_url=address, timeout=60, follow_redirects=True) as client,
+    ):
+        for page in ("/", "/documents", "/sessions", "/entities", "/catalogue", "/history"):
+            shown = client.get(f"{home}{page}")
+            assert (shown.status_code, "Bring documents" in shown.text) == (200, True), page
+            assert "tgraph index" not in shown.text
+        files = [("file", ("curie.txt", b"Marie Curie discovered polonium in Paris."))]
+        job = client.post(f"{home}/documents", files=files).url
+        until(lambda: "See three questions" in client.get(job).text)
+        proposed = client.post(f"{home}/suggest", data={"begin": "yes"}).text
+        assert "data-begin" in proposed
+        asked = {"question": "Who discovered polonium?", "also": ["What did Marie Curie do?"]}
+        answer = client.post(f"{home}/ask", data=asked).text
+        assert "Marie Curie discovered polonium" in answer
+        assert "You could also ask" in answer
+        assert "See three questions" not in client.get(job).text

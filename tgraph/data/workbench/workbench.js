@@ -90,6 +90,19 @@ function upload(form, event) {
   request.send(new FormData(form));
 }
 
+function takeDrops(form) {  // files dropped on the form are chosen as if by its button
+  const input = form.querySelector("input[type=file]");
+  const hover = (event, over) => { event.preventDefault(); form.classList.toggle("over", over); };
+  form.addEventListener("dragover", (event) => hover(event, true));
+  form.addEventListener("dragleave", (event) => hover(event, false));
+  form.addEventListener("drop", (event) => {
+    hover(event, false);
+    if (!event.dataTransfer.files.length) return;
+    input.files = event.dataTransfer.files;
+    form.requestSubmit();
+  });
+}
+
 function follow(card) {
   const source = new EventSource(card.dataset.job);
   source.onmessage = ({ data }) => {
@@ -167,6 +180,10 @@ for (const form of all("form[data-ask]")) {
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) { event.preventDefault(); form.requestSubmit(); }
   });
 }
-for (const form of all("form[data-upload]")) form.addEventListener("submit", (event) => upload(form, event));
+for (const form of all("form[data-upload]")) {
+  form.addEventListener("submit", (event) => upload(form, event));
+  takeDrops(form);
+}
+for (const form of all("form[data-begin]")) form.requestSubmit();
 for (const card of all("[data-job]")) if (card.dataset.job) follow(card);
 for (const figure of all("figure[data-picture]")) movable(figure);

@@ -196,6 +196,8 @@ class _ComponentServices:
 
     @property
     def rerank(self) -> Rank | None:
+        if self.parts.rank is not None:
+            return self.parts.rank
         provider = self.parts.settings.rerank.provider
         if provider == "embedded":
             return _rank_by_reader(self.parts)

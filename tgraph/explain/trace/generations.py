@@ -12,7 +12,7 @@ from datetime import UTC, datetime, time, timedelta
 from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
-from tgraph.errors import NothingIndexedError, UnknownNameError, UsageError
+from tgraph.errors import EmptyCollectionError, UnknownNameError, UsageError
 from tgraph.explain.as_of.store import KnowledgeBatch, knowledge_batches
 from tgraph.explain.trace.sessions import LAST, find_session
 from tgraph.index.sources import text_value
@@ -116,7 +116,7 @@ def find_point(
     has been indexed."""
     batches, point_name = knowledge_batches(store), name.strip()
     if not batches:
-        raise NothingIndexedError(
+        raise EmptyCollectionError(
             "Nothing has been indexed yet.", "Run `tgraph index PATH...` first."
         )
     if point_name == NOW:

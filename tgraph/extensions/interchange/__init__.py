@@ -12,8 +12,10 @@ if TYPE_CHECKING:
 
     from click import Command
     from pyoxigraph import Quad
+    from rdflib import Graph
 
     from tgraph.engine.graph import KnowledgeGraph
+    from tgraph.engine.index.inputs import Paths
     from tgraph.engine.progress import OnMessage, OnProgress
     from tgraph.explain.trace.values import Trace
     from tgraph.extensions.interchange.graph_import import ImportReport
@@ -25,8 +27,9 @@ if TYPE_CHECKING:
 
 def import_graph(
     kg: KnowledgeGraph,
-    paths: Sequence[str | Path],
+    source: Paths | Graph,
     *,
+    title: str = "",
     format: str | None = None,
     languages: Sequence[str] = (),
     base: str = "",
@@ -36,16 +39,26 @@ def import_graph(
 ) -> ImportReport:
     """Take graphs of others in and publish the graph with them; see ``ImportReport``.
 
-    A file is a document, and what the file states rests on its lines. The format is recognised
-    unless ``format`` names it; ``languages`` are the languages of names, the best first, and
-    ``base`` is what relative IRIs are read against. A line that can't be read is in the report and
-    does not stop the others. Raise ``UsageError`` for a format that there is not.
+    ``source`` is one path or several, or a graph of rdflib in memory, which is a document of
+    N-Triples called after its ``title``. A file is a document, and what the file states rests on
+    its lines. The format is recognised unless ``format`` names it; ``languages`` are the languages
+    of names, the best first, and ``base`` is what relative IRIs are read against. A line that can't
+    be read is in the report and does not stop the others. Raise ``UsageError`` for an unknown
+    format.
     """
+    from pathlib import Path
+
+    from tgraph.engine.index.inputs import list_paths
     from tgraph.engine.progress import ignore_progress
     from tgraph.extensions.interchange.graph_import import GraphImport, ImportRun
+    from tgraph.extensions.interchange.memory_graphs import written_graph
 
-    graph_import = GraphImport(tuple(map(str, paths)), format, tuple(languages), base, reinstate)
-    return ImportRun(kg.opened.setup(progress or ignore_progress, message)).run(graph_import)
+    run = ImportRun(kg.opened.setup(progress or ignore_progress, message))
+    if isinstance(source, str | Path | Sequence):
+        paths = tuple(list_paths(source))
+        return run.run(GraphImport(paths, format, tuple(languages), base, reinstate))
+    with written_graph(source, title) as (path, name):
+        return run.run(GraphImport((path,), None, tuple(languages), base, reinstate, name))
 
 
 def export_knowledge(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from hashlib import sha256
 from itertools import islice
 from pathlib import PurePath
@@ -49,13 +49,16 @@ MOST_TOLD = 1_000
 
 @dataclass(frozen=True, slots=True)
 class GraphImport:
-    """What is to be imported, and how: see ``tgraph.extensions.interchange.import_graph``."""
+    """What is to be imported, and how: see ``tgraph.extensions.interchange.import_graph``.
+
+    ``name`` is what a graph that was in memory is called in place of its path."""
 
     paths: tuple[str, ...]
     format: str | None = None
     languages: tuple[str, ...] = ()
     base: str = ""
     reinstate: bool = False
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +149,8 @@ class _Taking:
             self.skipped.append(row)
 
     def _ingest_document(self, imported: ImportedDocument) -> None:
+        if self._wanted.name:
+            imported = _rename_document(imported, self._wanted.name)
         store, document = self._context.copy.store, imported.document
         is_recorded = _is_imported(store, document.iri) or _says_nothing(store, imported)
         if not is_recorded:
@@ -241,6 +246,12 @@ class _Taking:
             f"{imported.path} has more than {limit:,} statements (graphs.embedded): they are found "
             "by names and words, not by vectors."
         )
+
+
+def _rename_document(imported: ImportedDocument, name: str) -> ImportedDocument:
+    """Return a document of a graph in memory with its name in place of path and title."""
+    title = name.rpartition(".")[0]
+    return replace(imported, path=name, document=replace(imported.document, title=title))
 
 
 def _is_imported(store: Store, document: str) -> bool:

@@ -13,6 +13,9 @@ from tgraph.cli.options import chat_options, common, json_array, settings_of
 from tgraph.cli.running import command, common_option, find_root
 from tgraph.cli.terminal import build_table, print_json, print_message, print_renderable
 from tgraph.errors import UsageError
+from tgraph.rendering import one_line
+from tgraph.settings import load_settings
+from tgraph.store.folder import MARKER, GraphFolder
 
 _MISSING = "The server needs packages that are not installed."
 _INSTALL = "Run `pip install 'tgraph-rag[server]'`."
@@ -81,6 +84,7 @@ def _server_module(name: str) -> Any:
 def serve(**options: Any) -> None:
     """Serve the graph: a workbench for the browser, REST, and the protocols of other programs.
 
+    Where there is no graph yet, an empty graph is made: documents are brought in the browser.
     Without tokens, the server listens only on this machine, and every user has all rights. Sessions
     are recorded as on the command line. Ctrl-C or SIGTERM stops the server after running requests
     have ended, within a minute; no answer is lost.
@@ -98,7 +102,7 @@ def serve(**options: Any) -> None:
     flags = {name: options[name] for name in options if name in _SETTINGS}
     collection = common_option("collection")
     serving = run.Serving(
-        root=find_root(),
+        root=_find_or_make_graph(collection),
         host=options["host"],
         port=options["port"],
         tokens=options["tokens"],
@@ -108,6 +112,18 @@ def serve(**options: Any) -> None:
         workers=options["workers"],
     )
     run.serve(serving, print_message)
+
+
+def _find_or_make_graph(collection: str | None) -> Path:
+    """Return the folder of the graph; a missing graph or default collection is made, empty."""
+    root = find_root(create=True)
+    assert root is not None
+    if not (root / MARKER).exists():
+        print_message(f"Made an empty graph: {one_line(str(root))}")
+    folder = GraphFolder.create(root)
+    if not any(folder.collections()):
+        folder.collection(collection or load_settings(root, {}).collection, create=True)
+    return root
 
 
 @command("mcp")

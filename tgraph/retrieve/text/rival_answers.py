@@ -31,11 +31,13 @@ def find_rivals(
     that differs; nothing where none does.
 
     ``readings`` come likeliest first. A rival is nearly as likely, and its passage has the words of
-    the question just as much; names are rivals only where both passages have these words."""
+    the question just as much; names are rivals only where both passages have these words. A row
+    of a table without a word of what is asked for is no rival."""
     best, *others = readings
     for reading in others:
         if (
             reading.evidence.document != best.evidence.document
+            and not reading.lacks_asked
             and reading.probability >= _LEAST_SHARE * best.probability
             and reading.features.missing <= best.features.missing + _MOST_MISSING
         ):
@@ -50,7 +52,7 @@ def find_rivals(
 
 def _are_other_values(inquiry: AnalysedQuestion, one: str, other: str) -> bool:
     """Return whether two answers are different numbers, measures or dates; a year is no other value
-    than a day.
+    than a day, nor a period than a year.
 
     Where the question doesn't say that it asks for such, both answers are of the same unit."""
     values, other_values = _read_values(one), _read_values(other)
@@ -58,7 +60,7 @@ def _are_other_values(inquiry: AnalysedQuestion, one: str, other: str) -> bool:
         return False
     if inquiry.sought.kind not in _EXACT and _read_unit(one) != _read_unit(other):
         return False
-    return bool(_YEAR.search(one)) == bool(_YEAR.search(other))
+    return len(_YEAR.findall(one)) == len(_YEAR.findall(other))
 
 
 def _are_other_names(inquiry: AnalysedQuestion, one: str, other: str) -> bool:

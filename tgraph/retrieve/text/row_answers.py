@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, product
 
 from tgraph.extract.literals import parse_literal
 from tgraph.extract.table_facts import class_of_title
 from tgraph.model import Segment
 from tgraph.resources import load_tables, word_list, word_set
+from tgraph.retrieve.text.answer_type import MEASURES
 from tgraph.retrieve.text.lexical import words
+from tgraph.retrieve.text.property_words import can_mean_same
 from tgraph.retrieve.text.question_analysis import AnalysedQuestion, rate_match, roots_of
 
 _SCALES = load_tables("comparisons")["greater"] | load_tables("comparisons")["smaller"]
@@ -28,8 +30,12 @@ _TOTALS = frozenset(
     if "_" not in word
 )
 """Words that ask for what follows from several rows."""
-_UNNAMED_COLUMNS = frozenset({"person", "time", "place"})
-"""What may be asked for without a word for it: "Who", "When", "Where"."""
+_UNNAMED_COLUMNS = frozenset({"person", "place"})
+"""What may be asked for without a word for it: "Who", "Where"."""
+_TIME_HEADS = word_set("computing", "times")
+"""Heads of columns of times that don't say of which event."""
+
+_DIGIT_KINDS = frozenset({"number", *MEASURES})
 
 
 def answer_of_row(inquiry: AnalysedQuestion, row: Segment, title: str, answer: str) -> str:
@@ -45,7 +51,8 @@ def answer_of_row(inquiry: AnalysedQuestion, row: Segment, title: str, answer: s
     named = (
         row.text[slice(*value)] for key, value in row.pairs if row.text[key[0] : value[1]] == answer
     )
-    return cells.find_asked() or cells.find_name(kind) or next(named, answer)
+    asked = cells.find_time() if inquiry.sought.kind == "time" else cells.find_asked()
+    return asked or cells.find_name(kind) or next(named, answer)
 
 
 def lacks_asked(inquiry: AnalysedQuestion, row: Segment, title: str) -> bool:
@@ -63,6 +70,8 @@ def lacks_asked(inquiry: AnalysedQuestion, row: Segment, title: str) -> bool:
         return True
     if inquiry.sought.kind in _UNNAMED_COLUMNS:
         return False
+    if inquiry.sought.kind == "time":
+        return not _RowCells(inquiry, row).find_time()
     stated = inquiry.lexicon.term_set(row.text if inquiry.sought.kind == "number" else text)
     roots = roots_of(stated)
     asked = (inquiry.sought.focus or frozenset(inquiry.weights)) - inquiry.names
@@ -106,7 +115,8 @@ class _RowCells:
         """Return the cell that a question asks for by naming the row's subject and the column.
 
         Return empty text where the question doesn't name the subject, or no single column, or where
-        the cell itself stands in the question."""
+        the cell itself stands in the question, or has no digit where a number is asked for.
+        """
         asked, subject = frozenset(self.inquiry.weights), self._name_terms()
         if not subject & asked:
             return ""
@@ -115,7 +125,28 @@ class _RowCells:
             return ""
         answer = self._value(rated[0][1])
         terms = self._terms(answer)
-        return "" if terms and terms <= asked else answer
+        lacks_digits = self.inquiry.sought.kind in _DIGIT_KINDS and not any(
+            map(str.isdigit, answer)
+        )
+        return "" if lacks_digits or (terms and terms <= asked) else answer
+
+    def find_time(self) -> str:
+        """Return the cell with digits that says when the event of a question was: under a column
+        whose name means a word of the question, else the one under a head such as "Year"; empty
+        text where there is none, or several."""
+        asked = frozenset(self.inquiry.weights) - self._name_terms()
+        named, unnamed = [], []
+        for at, (key, _) in enumerate(self.row.pairs):
+            value = self._value(at)
+            if at in self._label or not any(map(str.isdigit, value)):
+                continue
+            head = self.row.text[slice(*key)]
+            if any(can_mean_same(*pair) for pair in product(self._terms(head), asked)):
+                named.append(value)
+            elif _TIME_HEADS.intersection(words(head)):
+                unnamed.append(value)
+        times = named or unnamed
+        return times[0] if len(times) == 1 else ""
 
     def find_name(self, kind: str) -> str:
         """Return the name of the row where a question names the class of the rows and other cells,

@@ -8,7 +8,7 @@ from typing import Any
 from starlette.responses import Response
 
 from tgraph.engine.graph import KnowledgeGraph
-from tgraph.errors import TgraphError
+from tgraph.errors import EmptyCollectionError, TgraphError
 from tgraph.explain.render.reading_report import report_lines
 from tgraph.explain.trace.documents import DocumentSummary, SourceTree
 from tgraph.extensions.server.jobs import ENDED, Job, Jobs
@@ -34,9 +34,11 @@ async def show_documents(visit: Visit) -> Response:
     everything, sought = bool(visit.read_parameter("all")), visit.read_parameter("text").casefold()
 
     def work(graph: KnowledgeGraph) -> list[DocumentSummary]:
-        candidates = [
-            summary for summary in graph.documents.summaries() if summary.standing or everything
-        ]
+        try:
+            summaries = graph.documents.summaries()
+        except EmptyCollectionError:
+            return []
+        candidates = [summary for summary in summaries if summary.standing or everything]
         return [d for d in candidates if sought in f"{d.title} {d.path}".casefold()]
 
     summaries = await visit.graph(work)
@@ -48,7 +50,6 @@ async def show_documents(visit: Visit) -> Response:
         ended=ENDED,
         everything=everything,
         sought=visit.read_parameter("text"),
-        upload_mb=visit.service.limits.upload_mb,
         rdf=visit.links.address_listing("page/documents"),
     )
 
@@ -172,9 +173,15 @@ async def upload_files(visit: Visit) -> Response:
 async def show_job(visit: Visit) -> Response:
     """Show a job; the page reloads until the job ends."""
     index_job = await _find_job(visit)
+
+    def check_sessions(graph: KnowledgeGraph) -> bool:
+        return not graph.sessions.summaries(1)
+
+    is_first = index_job.status == "done" and visit.has_right("ask")
     return await visit.page(
         "job.html",
         job=index_job,
+        is_first=is_first and await visit.graph(check_sessions),
         over=index_job.status in ENDED,
         report=index_job.report or {},
         rdf="",

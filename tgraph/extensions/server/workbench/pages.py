@@ -18,7 +18,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from tgraph.engine.graph import KnowledgeGraph
-from tgraph.errors import TgraphError, UsageError
+from tgraph.errors import EmptyCollectionError, TgraphError, UsageError
 from tgraph.explain.render.templates import load_template
 from tgraph.extensions.server.access import Access, Content, Declaration, Right
 from tgraph.extensions.server.declared import DeclaredRoute
@@ -204,6 +204,10 @@ async def answer_visit(
     try:
         declaration.check(access, collection or None)
         return await handler(visit)
+    except EmptyCollectionError as error:
+        if request.method in ("GET", "HEAD"):
+            return await visit.page("empty.html")
+        return render_problem(visit, 409, error.message, "Bring documents first.")
     except TgraphError as error:
         details = problem_of(error)
         return render_problem(visit, int(details["status"]), error.message, error.remedy)
@@ -234,6 +238,7 @@ def render_page(name: str, visit: Visit, **values: Any) -> str:
         links=visit.links,
         collection=visit.collection,
         person=visit.access.person,
+        upload_mb=visit.service.limits.upload_mb,
         signed_in=COOKIE in visit.request.cookies,
         **values,
     )

@@ -17,6 +17,7 @@ from tgraph.extensions.server.events import event_stream
 from tgraph.extensions.server.problems import problem_of
 from tgraph.extensions.server.service import Message
 from tgraph.extensions.server.workbench.pages import (
+    Links,
     SentForm,
     Visit,
     WorkbenchPage,
@@ -31,17 +32,21 @@ RECENT = 8
 MOST_TURNS = 6
 """Earlier turns of a conversation that a question goes on from."""
 LONGEST = 20_000
+MOST_ALSO = 2
+"""Other questions that are proposed beside the answer of the first."""
 
 
 @dataclass(frozen=True)
 class AskForm:
-    """A submitted question form; ``after`` lists preceding sessions, oldest first."""
+    """A submitted question form; ``after`` lists preceding sessions, oldest first, ``also`` other
+    questions that are proposed beside the answer."""
 
     question: str
     mode: str
     after: tuple[str, ...]
     as_of: str | None
     filters: Filters
+    also: tuple[str, ...]
 
     @staticmethod
     def read(form: SentForm) -> AskForm:
@@ -58,7 +63,12 @@ class AskForm:
             form.read_field("until") or None,
         )
         after = form.read_fields("after")[-MOST_TURNS:]
-        return AskForm(question, mode, after, form.read_field("as_of") or None, filters)
+        also = tuple(each[:LONGEST] for each in form.read_fields("also")[:MOST_ALSO])
+        return AskForm(question, mode, after, form.read_field("as_of") or None, filters, also)
+
+    def locate_answer(self, links: Links, session: str) -> str:
+        """Return the address of the answer's page."""
+        return links.session(session, after=self.after, also=self.also)
 
     def to_arguments(self, graph: KnowledgeGraph) -> dict[str, Any]:
         """Return question arguments for the graph, including preceding turns."""
@@ -93,8 +103,10 @@ async def _ask_page(visit: Visit, **more: Any) -> Response:
         "sessions": sessions,
         **form_values(visit),
     }
-    empty = {"suggested": (), "session": "", "as_of": visit.read_parameter("as_of")}
-    return await visit.page("ask.html", **{**values, **empty, **more})
+    empty = {"suggested": (), "session": "", "also": (), "begins": False}
+    return await visit.page(
+        "ask.html", **{**values, **empty, "as_of": visit.read_parameter("as_of"), **more}
+    )
 
 
 def form_values(visit: Visit) -> dict[str, Any]:
@@ -116,7 +128,7 @@ async def ask_question(visit: Visit) -> Response:
         return graph.ask(**asking.to_arguments(graph))
 
     answer = await visit.graph(work, "ask")
-    return redirect_to(visit.links.session(answer.session, after=asking.after))
+    return redirect_to(asking.locate_answer(visit.links, answer.session))
 
 
 async def _stream_events(visit: Visit, asking: AskForm) -> AsyncIterator[bytes]:
@@ -131,9 +143,8 @@ async def _stream_events(visit: Visit, asking: AskForm) -> AsyncIterator[bytes]:
     try:
         async for stream_item in stream:
             if isinstance(stream_item, Answer):
-                yield format_page_event(
-                    "done", visit.links.session(stream_item.session, after=asking.after)
-                )
+                address = asking.locate_answer(visit.links, stream_item.session)
+                yield format_page_event("done", address)
                 continue
             assert isinstance(stream_item, Message)
             message = stream_item.value
@@ -158,12 +169,19 @@ async def _read_stage(visit: Visit, session: str, stage: str) -> list[str]:
 
 
 async def suggest_questions(visit: Visit) -> Response:
-    """Show suggested questions answerable from the documents."""
+    """Show suggested questions answerable from the documents; a form whose ``begin`` is set has the
+    page ask the first of three."""
+    begins = bool((await visit.form()).read_field("begin"))
+    count = MOST_ALSO + 1 if begins else 5
     try:
-        answer = await visit.graph(lambda graph: graph.suggest(5, history=()), "ask")
+        answer = await visit.graph(lambda graph: graph.suggest(count, history=()), "ask")
     except NothingIndexedError:
         return redirect_to(visit.links.home)
-    return await _ask_page(visit, suggested=answer.sentences, session=answer.session)
+    shown: dict[str, Any] = {"suggested": answer.sentences, "session": answer.session}
+    if begins and answer.sentences:
+        first, *others = (sentence.text for sentence in answer.sentences)
+        shown |= {"asked": first, "also": others, "begins": True}
+    return await _ask_page(visit, **shown)
 
 
 PAGES = (

@@ -25,7 +25,12 @@ from tgraph.explain.trace.values import Trace
 from tgraph.extensions.server.node_link import node_link_svg, used_by
 from tgraph.extensions.server.rest.sessions import MEDIA_TYPES
 from tgraph.extensions.server.workbench.pages import Visit, WorkbenchPage, part_of, redirect_to
-from tgraph.extensions.server.workbench.question_pages import LONGEST, MOST_TURNS, form_values
+from tgraph.extensions.server.workbench.question_pages import (
+    LONGEST,
+    MOST_ALSO,
+    MOST_TURNS,
+    form_values,
+)
 from tgraph.plugins import FUNCTIONS
 
 
@@ -75,6 +80,7 @@ async def show_session(visit: Visit) -> Response:
         groups=shown.quoted_groups(shown_session.sentences),
         earlier=shown_session.earlier,
         after=(*after, trace.explain_id),
+        also=visit.request.query_params.getlist("also")[:MOST_ALSO],
         why_not=shown_session.why_not,
         expected=expected,
         picture=Markup(shown_session.picture),  # noqa: S704 - tgraph's own, words of others escaped
