@@ -24,7 +24,7 @@ from tgraph.compute.evaluation import Bindings
 from tgraph.compute.results import result_terms
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.retrieve.base import Context
-from tgraph.retrieve.labels import labels_of
+from tgraph.retrieve.labels import labels_of, name_rows
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder
 
@@ -173,4 +173,5 @@ def values_of(query: Query, bindings: Sequence[Bindings], context: Context) -> l
         return []
     terms = result_terms(query, bindings)
     labels = labels_of(context.graph, [term for term in terms if isinstance(term, NamedNode)])
+    labels = name_rows(labels, terms)
     return [labels[t] if isinstance(t, NamedNode) else t.value for t in terms]

@@ -34,6 +34,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import tgraph
+
 PATIENCE = 90.0
 _ENVIRONMENT = {**os.environ, "TGRAPH_EMBEDDING__PROVIDER": "hashing", "PYTHONWARNINGS": "ignore"}
 _START = """
@@ -373,10 +375,8 @@ def prepare(outside: Path) -> None:
 
 def is_intact(place: Place, sessions: int) -> bool:
     """Return whether the record is intact and has at least so many sessions."""
-    root = ["-r", str(place.graph)]
-    listed = run_command(["sessions", *root, "--json"])
-    there = listed.text.count("urn:trustgraph:session:")
-    return run_command(["audit", "integrity", *root]).is_done and there >= sessions
+    with tgraph.open(place.graph) as graph:
+        return graph.integrity().ok and len(graph.sessions.summaries()) >= sessions
 
 
 def try_command(fault: Fault, work: str, place: Place, outside: Path) -> Trial:

@@ -36,7 +36,18 @@ settings.load_profile("repeatable")
 
 APART = ("tests/engine/test_durability.py", "tests/test_docs.py")
 """Files whose tests take long and share little."""
-LONG = ("tests/engine/ask/test_example_questions.py", *APART)
+LONG = (
+    "tests/engine/test_partitions.py",  # it waits, mostly
+    "tests/engine/ask/test_example_questions.py",
+    *APART,
+)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Where only slow tests are run, files that mark none are not loaded: it takes long."""
+    if config.option.markexpr == "slow" and collection_path.match("test_*.py"):
+        return b"slow" not in collection_path.read_bytes() or None
+    return None
 
 
 def _file(nodeid: str) -> str:

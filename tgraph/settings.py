@@ -246,13 +246,13 @@ class AnswerSettings(Section):
     """The form of an answer; where no model writes it, when there is one."""
 
     least_confidence: float = Field(
-        0.15,
+        0.14,
         ge=0,
         le=1,
         description="probability that the documents answer, below which there is no evidence",
     )
     sure_confidence: float = Field(
-        0.3,
+        0.25,
         ge=0,
         le=1,
         description="probability that the documents answer, below which the answer is uncertain",

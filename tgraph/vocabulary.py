@@ -159,6 +159,22 @@ relation_iri = _create_minter("relation", _slug_name)
 type_iri = _create_minter("type", _slug_name)
 
 
+def row_iri(name: str, sha256: str, page: int | None, table: int, row: int) -> str:
+    """Return the IRI of a table row that its place in a document identifies, and not its name.
+
+    A name on its own never has a colon in its IRI."""
+    place = digest_parts(sha256, str(page or ""), str(table), str(row))
+    return f"{entity_iri(name)}:{place}"
+
+
+def is_row_iri(iri: str) -> bool:
+    """Return whether an IRI is that of a table row identified by its place."""
+    return iri.startswith(_ENTITIES) and ":" in iri[len(_ENTITIES) :]
+
+
+_ENTITIES = entity_iri("")
+
+
 def claim_iri(*parts: str) -> str:
     """Return a claim IRI, digesting all claim content."""
     return f"{URN}claim:{digest_parts(*parts)}"

@@ -13,8 +13,9 @@ import argparse
 import ast
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from statistics import fmean
 
@@ -68,10 +69,6 @@ LIMITS: Mapping[str, float] = {
 }
 """The largest value of each measure that a plainly named tree has."""
 
-_ASSIGNING = (
-    *(ast.AnnAssign, ast.AugAssign, ast.NamedExpr),
-    *(ast.For, ast.AsyncFor, ast.comprehension),
-)
 _WORD = re.compile(r"[A-Za-z][A-Za-z']*")
 
 
@@ -93,6 +90,11 @@ class Module:
 
     path: str
     tree: ast.Module
+
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        """The nodes of the tree; to find them takes longer than any measure of them."""
+        return list(ast.walk(self.tree))
 
 
 def parse_modules(folder: Path) -> list[Module]:
@@ -128,7 +130,7 @@ def is_participle(word: str) -> bool:
 def _measure_docstrings(modules: Sequence[Module], language: Language) -> None:
     title = "stop words in docstrings, mean"
     for module in modules:
-        for node in ast.walk(module.tree):
+        for node in module.nodes:
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
                 docstring = ast.get_docstring(node)
                 if docstring and _WORD.search(docstring):
@@ -143,35 +145,18 @@ def _measure_docstrings(modules: Sequence[Module], language: Language) -> None:
     language.measures[heavy] = len(language.places[heavy]) / max(len(shares), 1)
 
 
-def iterate_assigned_names(tree: ast.AST) -> Iterator[ast.Name]:
+def iterate_assigned_names(nodes: Iterable[ast.AST]) -> Iterator[ast.Name]:
     """Yield the names that statements, loops, comprehensions and ``with`` blocks assign."""
-    for node in ast.walk(tree):
-        targets: list[ast.expr] = []
-        if isinstance(node, ast.Assign):
-            targets = node.targets
-        elif isinstance(
-            node,
-            ast.AnnAssign
-            | ast.AugAssign
-            | ast.For
-            | ast.AsyncFor
-            | ast.comprehension
-            | ast.NamedExpr,
-        ):
-            targets = [node.target]
-        elif isinstance(node, ast.withitem) and node.optional_vars:
-            targets = [node.optional_vars]
-        for target in targets:
-            for part in ast.walk(target):
-                if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
-                    yield part
+    for node in nodes:
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node
 
 
 def _measure_assignments(modules: Sequence[Module], language: Language) -> None:
     title, assignments = "assignments to vague names", 0
     for module in modules:
         vague: Counter[str] = Counter()
-        for name in iterate_assigned_names(module.tree):
+        for name in iterate_assigned_names(module.nodes):
             assignments += 1
             vague[name.id.lstrip("_")] += name.id.lstrip("_") in VAGUE_NAMES
         if total := vague.total():
@@ -190,7 +175,7 @@ def _measure_function_names(modules: Sequence[Module], language: Language) -> No
     )
     count = 0
     for module in modules:
-        for node in ast.walk(module.tree):
+        for node in module.nodes:
             if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 continue
             name = node.name

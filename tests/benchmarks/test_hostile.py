@@ -18,7 +18,7 @@ def test_everybody_is_served_and_nothing_lost_beside_hostile_clients(tmp_path: P
     root = make_graph(tmp_path)
     with serving(root, ["--embedding-provider", "hashing"]) as server:
         load = Load(server.address, ["graph", "basic"], [QUESTION])
-        tally = asyncio.run(ask(load, clients=10, seconds=15, hostile=5))
+        tally = asyncio.run(ask(load, clients=10, seconds=5, hostile=5))
         assert not tally.errors
         assert len(+tally.served) == 10
         assert lost_by_rest(server.address, tally.sessions) == 0

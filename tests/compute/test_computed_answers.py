@@ -81,8 +81,8 @@ OF_PUMPS = {
     " values of maker: 1,250 EUR.",
     "What is the average weight for each maker?": "Average of weight by maker: Berg 29 kg and"
     " Norden 20.6667 kg.",
-    "What is the maximum price per maker?": "Maximum of price by maker: Norden 700 EUR and Berg 410"
-    " EUR.",
+    "What is the maximum price per maker?": "Maximum of price by maker: Norden 700 EUR (Pump P2)"
+    " and Berg 410 EUR (Pump P3).",
     "Which pumps are heavier than P3?": "2 of the 5 pumps in “Pumps” have a weight of more than 27"
     " kg: Pump P2 and Pump P5. The weight of Pump P3 is 27 kg.",
     "Which pumps cost more than P1?": "3 of the 5 pumps in “Pumps” have a price of more than 300"
@@ -309,7 +309,7 @@ def test_contradicting_values_of_an_imported_graph_and_of_merged_entities_are_le
 
 def test_values_in_several_units_are_not_computed_with(tmp_path: Path):
     corpus = Corpus(tmp_path)
-    corpus.index({"pumps.csv": "name,weight\nAqua,3 kg\nDelta,200 g\nVega,1 kg\n"})
+    corpus.index({"pumps.csv": "name,weight\nAqua,3 kg\nDelta,200 m\nVega,1 kg\n"})
     with corpus.open() as graph:
         for question in (
             "What is the total weight of the pumps?",

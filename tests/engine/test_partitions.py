@@ -218,7 +218,7 @@ def until(holds: Callable[[], bool]) -> None:
     deadline = time.monotonic() + _PATIENCE
     while not holds():
         assert time.monotonic() < deadline
-        time.sleep(0.02)
+        time.sleep(0.1)  # what is looked at is a graph that is opened
 
 
 def fails(host: Host) -> None:

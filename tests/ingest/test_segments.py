@@ -58,6 +58,11 @@ def checked(text: str, media_type: str = MARKDOWN) -> tuple[Segment, ...]:
         ("> quoted\n> text *over\n> lines*", "quoted text over lines"),
         ("Use {{< version >}} of {% raw %} it {#id}", "Use of it"),
         ("{ a: b } and {c}", "{ a: b } and {c}"),
+        (
+            'He left.[1](#n1)She "came."[[2]](#n2) I,[3](#n3) too.[4](#n4)',
+            'He left. She "came." I, too.',
+        ),
+        ("A Boeing [747](/b) and CO[2](/c), see [1](/n).", "A Boeing 747 and CO2, see 1."),
     ],
 )
 def test_markup_is_not_read(text: str, shown: str):
@@ -403,6 +408,48 @@ def test_paragraphs_that_a_converter_broke_at_its_lines_are_whole():
     assert whole[2].endswith("by the members of the Reed Club in 1903.")
 
 
+def test_a_paragraph_goes_on_after_the_number_of_a_page():
+    page = (
+        "# Plants\n\nIn 1901 the council had the reeds of the river counted by\n\n--69--\n\n"
+        "members of the Reed Club. They were many, and were counted in the\n\n--70--\n\n"
+        "Summer of the year.\n\n--71--\n\nNo sedge grows there.\n"
+    )
+    assert [text for _, text in read(page)[1:]] == [
+        "In 1901 the council had the reeds of the river counted by members of the Reed Club. They"
+        " were many, and were counted in the Summer of the year.",
+        "--71--",
+        "No sedge grows there.",
+    ]
+    rows = "# Plants\n\nThe reeds of the river, counted by years:\n\n1901\n\n1902\n\nin thousands\n"
+    assert len(read(rows)) == 5
+
+
+def test_a_line_of_links_is_no_line_of_a_paragraph():
+    lines = "".join(
+        f"The {n}. reed of the river was counted again by the\n\ncouncil in {1900 + n}.\n\n"
+        for n in range(1, 10)
+    )
+    byline = "Posted in [reeds](/r), [rivers](/v) | Tags: [counting of plants](/c), [banks](/b)"
+    page = read(f"# Plants\n\n{byline}\n\nIn the last weeks reeds grew.\n\n{lines}")
+    assert page[1][0] == "navigation"
+    assert page[2] == ("prose", "In the last weeks reeds grew.")
+
+
+def test_times_of_comments_and_versions_are_navigation():
+    times = ("3 October, 2008 at 12:21 am", "[v2] Wed, 24 Oct 2012 13:48:35 UTC (328 KB)")
+    page = "# Reeds\n\n" + "\n\n".join(times) + "\n\nThe reeds were cut on 24 Oct 2012 at 13:48.\n"
+    assert kinds(page) == ["heading", "navigation", "navigation", "prose"]
+    assert kinds("# Reeds\n\n24 October 2012\n") == ["heading", "prose"]
+
+
+def test_notes_under_their_heading_need_not_cite():
+    notes = "\n\n".join(
+        f"{n}. Ibid." if n % 2 else f"{n}. Msg, Reed to Rush, 1{n} Jul 42." for n in range(1, 13)
+    )
+    assert set(kinds(f"# Plants\n\nText.\n\n## Footnotes\n\n{notes}\n")[3:]) == {"reference"}
+    assert "reference" not in kinds(f"# Plants\n\nText.\n\n## Orders\n\n{notes}\n")
+
+
 def test_short_lines_and_whole_paragraphs_stay_apart():
     page = "# Menu\n\nreeds and rushes\n\nsedges\n\nReeds grow in water.\n\nand on land.\n"
     assert len(read(page)) == 5
@@ -420,7 +467,8 @@ def test_notes_that_are_numbered_are_references_with_what_stands_between_them():
         for n in range(60, 70)
     )
     text = "Reeds are counted by hand. They grow in water.\n\n" * 12
-    assert set(kinds(f"# Plants\n\n{text}{notes}\n")[13:]) == {"reference"}
+    long = "70. See " + "C. Rush, ed., The Reed (New York, 1972); " * 16 + "ibid., p. 7."
+    assert set(kinds(f"# Plants\n\n{text}{notes}\n\n{long}\n")[13:]) == {"reference"}
     links = "\n\n".join(
         f"{n}. C. Rush, “Reeds of rivers,” The Botanist‚ Vol. {n} (198{n}), 1{n}–1{n + 1}.\n\n"
         f"[Google Scholar](/s?{n})"

@@ -33,6 +33,9 @@ def column(head: str, *cells: str) -> Column:
         ("Maker", ["Norden", "Norden", "Berg", "Berg"], "category", [""] * 4),
         ("Email", ["a@b.org", "c@d.org"], "text", ["", ""]),
         ("Since", ["3 May 1999", "1. März 2001"], "date", ["1999-05-03", "2001-03-01"]),
+        ("Since", ["Fri Aug 9 2019", "(Sat) 10 Aug 2019"], "date", ["2019-08-09", "2019-08-10"]),
+        ("Since", ["24-Sep-98", "3-Oct-04"], "date", ["1998-09-24", "2004-10-03"]),
+        ("Since", ["24-Sep-36", "3-Oct-04"], "date", ["", ""]),
         ("Since", ["2024-01-05T23:30:00-0800"], "date", ["2024-01-05T23:30:00-08:00"]),
         ("Since", ["May 2020", "2021-06"], "date", ["2020-05", "2021-06"]),
         ("Weight", ["11", "n/a", "-"], "integer", ["11", "", ""]),
@@ -58,6 +61,29 @@ def test_the_column_decides_the_order_of_day_and_month(cells, order, values):
     assert read.kind == "date"
     assert [value.unit for value in read.values] == [order, order]
     assert [value.value for value in read.values] == values
+
+
+@pytest.mark.parametrize(
+    ("cells", "units", "values"),
+    [
+        (["1.5 kg", "500 g", "2 kg"], {"kg"}, ["1.5", "0.5", "2"]),
+        (["16 oz", "2 lb", "1 lb"], {"lb"}, ["1", "2", "1"]),
+        (["5 kg", "3 m"], {"kg", "m"}, ["5", "3"]),
+        (["3 months", "90 days"], {"month", "d"}, ["3", "90"]),
+    ],
+)
+def test_mixed_units_of_one_measure_are_converted(cells, units, values):
+    read = column("Size", *cells)
+    assert {value.unit for value in read.values} == units
+    assert [value.value for value in read.values] == values
+
+
+def test_a_column_of_years_decides_the_century():
+    heads = ["Signed", "Year"]
+    signed, _ = read_columns(heads, [["9/24/06", "6/8/38"], ["1906", "1938"]])
+    assert [value.value for value in signed.values] == ["1906-09-24", "1938-06-08"]
+    other, _ = read_columns(heads, [["9/24/06", "6/8/38"], ["1906", "1940"]])
+    assert [value.value for value in other.values] == ["", ""]
 
 
 def test_another_column_decides_where_a_column_is_ambiguous():

@@ -466,7 +466,7 @@ def test_whatever_is_stated_of_the_record_has_no_effect(
             assert read_record(graph, known) == before
 
         @settings(
-            max_examples=examples(6),
+            max_examples=examples(3),
             deadline=None,
             suppress_health_check=[HealthCheck.too_slow],
         )

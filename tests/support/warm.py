@@ -25,6 +25,7 @@ import traceback
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -48,8 +49,9 @@ sys.exit(code[0] if code else "It ended without an exit code.")
 """
 
 
+@cache
 def commands() -> dict[str, EntryPoint]:
-    """The commands of the package by name."""
+    """The commands of the package by name; to find them, all installed packages are read."""
     found = entry_points(group="console_scripts")
     return {point.name: point for point in found if point.value.startswith("tgraph.")}
 
@@ -125,8 +127,11 @@ def _load() -> None:
             import_module(module.name)
     for name in _HEAVY:
         import_module(name)
+    from tgraph import plugins
     from tgraph.extract.english import parser
 
+    commands()
+    plugins.load_extensions()
     parser.load_pipeline()
     gc.collect()
     gc.freeze()  # a copy that collects would write to, and so copy, all that is loaded here

@@ -5,26 +5,27 @@ A fork server imports tgraph once and never opens a store, so that a process is 
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import re
 import shutil
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
-from importlib import import_module
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from pkgutil import walk_packages
 from typing import Any
 
 from pyoxigraph import NamedNode, Quad
 
 import tgraph
+from tests.support.paths import REPOSITORY
 from tgraph import vocabulary as v
 from tgraph.engine.components import Components
 from tgraph.engine.graph import KnowledgeGraph
@@ -51,20 +52,6 @@ from tgraph.store.folder import CollectionFolder, GraphFolder
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.snapshot import Snapshot
 from tgraph.store.statements import to_bytes
-
-for module in (
-    "tgraph.answer.embedded",
-    "tgraph.answer.model",
-    "tgraph.engine.ask.question_run",
-    "tgraph.engine.graph",
-    "tgraph.engine.index.run",
-    "tgraph.explain.trace.sessions",
-    "tgraph.extract.model.extractor",
-    "tgraph.models.hashing",
-    "tgraph.models.openai",
-    "tgraph.retrieve.search.graph",
-):
-    import_module(module)  # once, before processes are forked
 
 QUESTION = "Who discovered polonium?"
 CATALOGUE = v.collection_iri("explainability")
@@ -150,9 +137,17 @@ def graph_with_a_session(folder: Path) -> Path:
 
 # --- processes ----------------------------------------------------------------------------------
 
+PRELOADED = ("answer", "compute", "engine", "index", "models", "record", "retrieve", "store")
+"""The packages whose modules the fork server loads, so that no process loads them."""
+
 _context = multiprocessing.get_context("forkserver")
 _context.set_forkserver_preload(
-    [*(name for name in sys.modules if name.startswith("tgraph")), "numpy"]
+    [
+        module.name
+        for package in PRELOADED
+        for module in walk_packages([str(REPOSITORY / "tgraph" / package)], f"tgraph.{package}.")
+    ]
+    + ["igraph", "numpy.ma", "pydantic.dataclasses", "regex", "sqlite3"]
 )
 Tell = Callable[[Any], None]
 Work = Callable[..., None]
@@ -198,6 +193,7 @@ def start(work: Work, *arguments: Any) -> Worker:
 
 
 def _run(work: Work, pipe: Connection, arguments: tuple[Any, ...]) -> None:
+    gc.freeze()  # a search for garbage would write to, and so copy, all that was loaded
     try:
         work(pipe.send, *arguments)
     except TgraphError as error:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import islice
+from itertools import islice, product
 
 from pyoxigraph import Literal, NamedNode
 
@@ -20,7 +20,14 @@ from tgraph.compute.evaluation import (
 )
 from tgraph.compute.grammar import MOST_CANDIDATES, make_candidates
 from tgraph.compute.group_forms import GroupForms
-from tgraph.compute.linking import QuestionLinks, link_question
+from tgraph.compute.linking import (
+    EXACT,
+    QuestionLinks,
+    Span,
+    ValueLink,
+    link_question,
+    stem,
+)
 from tgraph.compute.lookup import KnowledgeLookup, choose_computable
 from tgraph.compute.order_forms import make_order_candidates
 from tgraph.compute.parts import CandidateQuery
@@ -159,7 +166,39 @@ def link_catalogue(question: str, context: Context) -> QuestionLinks:
         }
         return [(iri, literal) for iri in sorted(properties, key=str)]
 
-    return link_question(question, computable_of(context), find_names, find_literals)
+    links = link_question(question, computable_of(context), find_names, find_literals)
+    return replace(links, values=tuple(_join_names(links.values, context)))
+
+
+def _join_names(values: Sequence[ValueLink], context: Context) -> Iterator[ValueLink]:
+    """Yield the values of a question, for a first and a last name beside each other the things
+    that have both."""
+    catalogue = computable_of(context)
+
+    def find_named(link: ValueLink) -> dict[NamedNode, set[NamedNode]]:
+        names = [iri for iri in link.properties if "name" in catalogue.property_of(iri).name]
+        return {
+            iri: {
+                quad.subject
+                for value in link.values
+                if isinstance(value, Literal)
+                for quad in context.store.match(None, iri, value, v.KNOWLEDGE_GRAPH)
+                if isinstance(quad.subject, NamedNode)
+            }
+            for iri in names
+        }
+
+    joined: Span = frozenset()
+    for first, last in product(values, repeat=2):
+        if max(first.span) + 1 == min(last.span):
+            pairs = product(find_named(first).items(), find_named(last).items())
+            both = set().union(*(a & b for (one, a), (other, b) in pairs if one != other))
+            if both:
+                span = first.span | last.span
+                joined |= span
+                named = tuple(sorted(both, key=str))
+                yield ValueLink(span, f"{first.label} {last.label}", named, EXACT)
+    yield from (link for link in values if not link.span <= joined)
 
 
 def plan_query(question: str, context: Context, least: float = LEAST_LIKELIHOOD) -> QueryPlan:
@@ -173,7 +212,7 @@ def plan_query(question: str, context: Context, least: float = LEAST_LIKELIHOOD)
         except QueryError:
             return None
 
-    links = link_catalogue(question, context)
+    links = _check_verb(link_catalogue(question, context), computable_of(context))
     lookup = KnowledgeLookup(context.store, catalogue)
     groups = GroupForms(links, lookup)
     candidates = (
@@ -184,6 +223,16 @@ def plan_query(question: str, context: Context, least: float = LEAST_LIKELIHOOD)
     )
     ranked = rank_candidates(keep_likeliest(candidates, links), links)
     return QueryPlan(links, tuple(doubt_readings(ranked, links, find_terms)), least)
+
+
+def _check_verb(links: QuestionLinks, catalogue: Catalogue) -> QuestionLinks:
+    """Return the links without a verb that a frequent value begins with: "diminish" beside
+    "Diminished"."""
+    verbs = {links.words[at].stem for at in links.verb}
+    values = (value.label for known in catalogue.properties for value in known.values)
+    if verbs and any(stem(word) in verbs for label in values for word in label.split()):
+        return replace(links, verb=frozenset())
+    return links
 
 
 def plan_written(

@@ -13,7 +13,9 @@ from tgraph.compute.algebra import (
     Aggregate,
     Compares,
     CompareTwo,
+    Contains,
     Count,
+    Differs,
     Equals,
     Exists,
     Extreme,
@@ -24,19 +26,28 @@ from tgraph.compute.algebra import (
     Query,
     totalled_path,
 )
-from tgraph.compute.linking import BY_SYNONYM, QuestionLinks, stem
-from tgraph.index.catalogue import KnownClass, KnownProperty
+from tgraph.compute.linking import BY_SYNONYM, PropertyLink, QuestionLinks, stem
+from tgraph.index.catalogue import KnownClass
 from tgraph.model import Object
 from tgraph.resources import word_set
 from tgraph.vocabulary import entity_iri
 
 _TIMES = ("year", "date")
+_TOKEN = re.compile(r"\d+(?:[-–:./]\d+)+|\w+")
 _BEFORE_HEADS = ("is", "was", "are", "were", "the")
 
 
 def find_doubt(query: Query, links: QuestionLinks) -> str:
     """Return why a question hardly means a query, empty where nothing speaks against it."""
-    doubts = (_doubt_rows, _doubt_bounds, _doubt_order, _doubt_count, _doubt_shown, _doubt_choice)
+    doubts = (
+        _doubt_rows,
+        _doubt_bounds,
+        _doubt_order,
+        _doubt_count,
+        _doubt_shown,
+        _doubt_choice,
+        _doubt_truth,
+    )
     return next((text for doubt in doubts for text in doubt(query, links)), "")
 
 
@@ -98,6 +109,8 @@ def _doubt_table(query: Query, known_class: KnownClass) -> Iterator[str]:
             values = {value.label.casefold() for value in condition.path.last.values}
             if not values.isdisjoint(("0", "none", "no", "nil")):
                 yield "what has none may have a value that says so"
+        if isinstance(condition, Contains):
+            yield from _doubt_kind(condition)
         if isinstance(condition, Equals):
             words = _stems(condition.label)
             others = (v for v in condition.path.last.values if v.value not in condition.values)
@@ -105,9 +118,18 @@ def _doubt_table(query: Query, known_class: KnownClass) -> Iterator[str]:
                 yield f"“{label}” in {condition.path.last.label} has “{condition.label}” in it"
 
 
+def _doubt_kind(condition: Contains) -> Iterator[str]:
+    """Doubt a word that many names of a column have: it says what they are, and chooses none."""
+    words = _stems(condition.text)
+    labels = [value.label for value in condition.path.last.values]
+    if len(labels) > 2 and sum(words <= _stems(label) for label in labels) > len(labels) / 3:
+        yield f"many values of {condition.path.last.label} have “{condition.text}” in them"
+
+
 def _is_total(row: NamedNode) -> bool:
-    name = row.value.removeprefix(entity_iri(""))
-    return name.split("-")[0] in word_set("computing", "total_rows")
+    first, *others = row.value.removeprefix(entity_iri("")).partition(":")[0].split("-")
+    is_short = len(others) < 2 or first.startswith(("total", "subtotal"))  # All Nippon Airways
+    return is_short and first in word_set("computing", "total_rows")
 
 
 def _text(term: Object) -> str:
@@ -115,7 +137,7 @@ def _text(term: Object) -> str:
 
 
 def _stems(text: str) -> set[str]:
-    return set(map(stem, re.findall(r"\w+", text.casefold())))
+    return set(map(stem, _TOKEN.findall(text.casefold())))
 
 
 def _doubt_bounds(query: Query, links: QuestionLinks) -> Iterator[str]:
@@ -129,7 +151,7 @@ def _doubt_bounds(query: Query, links: QuestionLinks) -> Iterator[str]:
     }
     for condition in query.rows.conditions:
         if isinstance(condition, Compares):
-            if condition.bound in years and not is_time(condition.path.last):
+            if condition.bound in years and not is_time(condition.path):
                 yield f"{condition.path.last.label} is no time"
             if isinstance(query, Count) and len(_kinds(condition.path)) > 1:
                 yield f"the values of {condition.path.last.label} are of several kinds"
@@ -139,10 +161,10 @@ def _kinds(path: Path) -> set[str]:
     return {"time" if kind in _TIMES else kind for kind, _ in path.last.kinds}
 
 
-def is_time(known: KnownProperty) -> bool:
-    """Return whether the values of a property are times, or its name says so."""
-    heads = known.name.lower().split()
-    return known.kind in _TIMES or not word_set("computing", "time_heads").isdisjoint(heads)
+def is_time(path: Path) -> bool:
+    """Return whether what a path leads to is a time, by its kind or its name."""
+    heads = path.last.name.lower().replace("-", " ").split()
+    return path.kind in _TIMES or not word_set("computing", "time_heads").isdisjoint(heads)
 
 
 def _doubt_order(query: Query, links: QuestionLinks) -> Iterator[str]:
@@ -167,10 +189,18 @@ def _doubt_count(query: Query, links: QuestionLinks) -> Iterator[str]:
         if known_class and known_class.kind != "type" and not known_class.type_label:
             yield f"rows may be meant, or different values of {query.distinct.last.label}"
     counts = [span for kind, spans in links.cues.items() if kind == "count" for span in spans]
-    for link in links.properties:
+    for link in _asked_properties(query, links):
         is_counted = any(min(link.span) == max(span) + 1 for span in counts)
         if is_counted and link.score > BY_SYNONYM and link.known.kind == "number":
             yield f"{link.known.label} is a number itself"
+
+
+def _asked_properties(query: Query, links: QuestionLinks) -> list[PropertyLink]:
+    """Return the links to properties that the question may ask for: not to those whose yes chooses
+    rows, as in "chocolate candies"."""
+    conditions = query.rows.conditions
+    chosen = {c.path.last.iri for c in conditions if isinstance(c, Equals) and c.path.last.truth}
+    return [link for link in links.properties if link.known.iri not in chosen]
 
 
 def _doubt_shown(query: Query, links: QuestionLinks) -> Iterator[str]:
@@ -180,11 +210,12 @@ def _doubt_shown(query: Query, links: QuestionLinks) -> Iterator[str]:
     target = query.by if isinstance(query, GroupRows) else getattr(query, "shown", None)
     lowers = _lowers(links)
     if lowers[:1] == ["when"]:
-        if target is None or not is_time(target.last):
+        if target is None or not is_time(target):
             yield "the question asks for a time"
         return
-    if lowers[:1] == ["who"] and target is not None and target.kind not in ("entity", "text"):
-        yield "the question asks for a person"
+    is_somebody = target is None or (target.kind in ("entity", "text") and not is_time(target))
+    if lowers[:1] == ["who"] and not is_somebody:
+        yield "the question asks for somebody"
     at = next((n for n, word in enumerate(lowers) if word in ("what", "which")), None)
     if at is None:
         return
@@ -194,7 +225,8 @@ def _doubt_shown(query: Query, links: QuestionLinks) -> Iterator[str]:
         at += 1
     if any(at in link.span for link in links.classes):
         return
-    heads = [link for link in links.properties if at in link.span and link.score > BY_SYNONYM]
+    properties = _asked_properties(query, links)
+    heads = [link for link in properties if at in link.span and link.score > BY_SYNONYM]
     known_class = query.rows.known_class
     stated = {iri for iri, _ in known_class.properties} if known_class else set()
     if heads and target is None and all(link.known.iri in stated for link in heads):
@@ -202,5 +234,25 @@ def _doubt_shown(query: Query, links: QuestionLinks) -> Iterator[str]:
 
 
 def _doubt_choice(query: Query, links: QuestionLinks) -> Iterator[str]:
-    if isinstance(query, Exists) and "or" in _lowers(links):
+    lowers = set(_lowers(links))
+    are_several = (
+        len({c.path for c in query.rows.conditions if isinstance(c, Equals | Differs)}) > 1
+    )
+    if (isinstance(query, Exists) and "or" in lowers) or (
+        are_several and not lowers.isdisjoint(("or", "either", "neither", "nor"))
+    ):
         yield "the question offers a choice"
+
+
+def _doubt_truth(query: Query, links: QuestionLinks) -> Iterator[str]:
+    """Doubt a list of yes and no, and groups by a value that all rows were chosen by."""
+    if (
+        isinstance(query, ListRows)
+        and query.shown
+        and query.shown.last.truth
+        and not query.rows.only
+    ):
+        yield f"{query.shown.last.label} says yes or no, and is hardly what is asked for"
+    chosen = [c.path for c in query.rows.conditions if isinstance(c, Equals)]
+    if isinstance(query, GroupRows) and query.by in chosen:
+        yield f"all rows have one {query.by.last.label}"

@@ -32,6 +32,7 @@ from tgraph.compute.algebra import (
     Rows,
 )
 from tgraph.compute.linking import (
+    BY_SYNONYM,
     BY_UNIT,
     EXACT,
     BoundLink,
@@ -41,7 +42,6 @@ from tgraph.compute.linking import (
     Span,
     ValueLink,
     bound_factor,
-    measure_of,
     measures_other,
     merge_links,
     names_other_quantity,
@@ -51,11 +51,14 @@ from tgraph.compute.lookup import KnowledgeLookup
 from tgraph.compute.parts import (
     ASSUMED_CLASS,
     ASSUMED_PROPERTY,
+    ASSUMED_VERB,
     CandidateQuery,
     QueryPart,
     sum_parts,
 )
 from tgraph.index.catalogue import KnownClass, KnownProperty
+from tgraph.ingest.unit_conversion import measure_of
+from tgraph.resources import word_set
 
 MOST_CANDIDATES = 200
 """Candidates that a question may have; further ones are left out."""
@@ -87,7 +90,8 @@ class _Grammar:
     def _classes(self) -> Iterator[tuple[KnownClass, QueryPart]]:
         """Yield the classes that may be asked about: those named, else all that have what the
         question names."""
-        class_links = {link.known.key: link for link in self._links.classes}
+        by_words = sorted(self._links.classes, key=lambda link: len(link.span))
+        class_links = {link.known.key: link for link in by_words}
         closed_types = {
             link.known.type for link in class_links.values() if link.known.is_whole_type
         }
@@ -138,8 +142,10 @@ class _Grammar:
         for bound in self._links.bounds:
             spans[bound.span] = list(self._bound_conditions(known_class, bound))
         ways_by_span = [spans[span] or [QueryPart()] for span in sorted(spans, key=min)]
+        both = frozenset(at for at, word in enumerate(self._links.words) if word.lower == "both")
         for parts in product(*ways_by_span):
-            yield sum_parts(parts)
+            part = sum_parts(parts)
+            yield part + QueryPart(both) if len(part.conditions) > 1 else part
 
     def _value_conditions(self, known_class: KnownClass, link: ValueLink) -> Iterator[QueryPart]:
         rows = set(known_class.rows)
@@ -153,12 +159,29 @@ class _Grammar:
                 only=tuple(m for m in members if isinstance(m, NamedNode)),
             )
         fields = self._properties(known_class)
-        for path in self._lookup.find_paths(known_class, link.values):
-            if link.properties and path.last.iri not in link.properties:
-                continue
-            if len(path.properties) == 1 and path.last.iri not in fields:
-                continue
-            yield from self._value_condition(known_class, link, path)
+        paths = [
+            path
+            for path in self._lookup.find_paths(known_class, link.values)
+            if not link.properties or path.last.iri in link.properties
+            if len(path.properties) > 1 or path.last.iri in fields
+        ]
+        for path in paths:
+            for part in self._value_condition(known_class, link, path):
+                yield part
+                if self.may_hold(known_class, paths) and not part.span & self._links.verb:
+                    verb = QueryPart(self._links.verb, (ASSUMED_VERB,), (f"it has {path.label}",))
+                    yield part + verb
+
+    def may_hold(self, known_class: KnownClass, paths: Sequence[Path]) -> bool:
+        """Return whether the question's verb can say that a row has a value that these paths lead
+        to: where one column alone has it, which is not called after who does another thing."""
+        if not self._links.verb or len(paths) != 1 or len(paths[0].properties) != 1:
+            return False
+        head = paths[0].last
+        is_column = any(column.property == head.iri for column in known_class.columns)
+        noun = head.name.lower().split()[-1]
+        is_agent = noun.endswith(("er", "or")) and noun not in word_set("computing", "no_agents")
+        return is_column and not is_agent
 
     def _value_condition(
         self, known_class: KnownClass, link: ValueLink, path: Path
@@ -246,8 +269,11 @@ class _Grammar:
         name_links = [link for link in self._links.properties if link.known.iri == own.iri]
         span: Span = frozenset().union(*(link.span for link in name_links))
         if name_links:
-            best = max(name_links, key=lambda link: link.score)
-            return span | asked, best.score, f"“{self._links.text(span)}” names it"
+            best, why = max(name_links, key=lambda link: link.score), self._links.text(span)
+            verb, score = self._links.verb, best.score
+            if verb and score > BY_SYNONYM and max(verb) + 1 == min(asked):
+                asked, score = asked | verb, score * ASSUMED_VERB  # "carry more than 3 lanes"
+            return span | asked, score, f"“{why}” names it"
         if names & set(map(stem, own.name.lower().replace("_", " ").split())):
             return asked, EXACT, "the adjective is of it"
         fits = bool(measures) and measure_of(own.unit) in measures
@@ -265,10 +291,10 @@ class _Grammar:
                 known_class, base, lambda path: Difference(rows, path), "difference"
             )
         extremes = links.extremes
-        if len(base.only) == 2 and extremes:
+        if len(base.only) == 2 and (extremes or links.comparing):
             yield from self._compared(known_class, base, rows)
             return
-        if len(base.only) > 1:
+        if len(base.only) > 1 and not (links.cue("sum") or links.cue("average")):
             return
         if links.cue("sum"):
             yield from self._measured(
@@ -278,7 +304,7 @@ class _Grammar:
             yield from self._measured(
                 known_class, base, lambda path: Aggregate(rows, "average", path), "average"
             )
-        elif extremes and not (links.cue("count")):
+        elif extremes and self._asks_first:
             yield from self._extreme(known_class, base, rows)
         elif links.cue("count"):
             yield from self._counted(known_class, base, rows)
@@ -291,6 +317,12 @@ class _Grammar:
                 )
         else:
             yield from self._listed(known_class, base, rows)
+
+    @property
+    def _asks_first(self) -> bool:
+        """Whether a question asks for a greatest or least, and not how many there are."""
+        count = self._links.cue("count")
+        return not count or min(count) > min(min(link.span) for link in self._links.extremes)
 
     def _candidate(
         self, query: Query, part: QueryPart, reason: str, *, is_computing: bool = True
@@ -307,6 +339,7 @@ class _Grammar:
                 continue
             words, score, why = self._measure(field, span, (), frozenset())
             if score is not None:
+                words |= self._links.counting(words - span)
                 part = base + QueryPart(words, (score,), (f"{field.label}: {why}",))
                 yield self._candidate(make(Path((field,))), part, f"asks for the {cue}")
 
@@ -340,15 +373,42 @@ class _Grammar:
             for field, part in self._extreme_paths(known_class, link):
                 query = Extreme(rows, Path((field,)), link.is_most, link.places)
                 place = "greatest" if link.is_most else "least"
-                yield self._candidate(query, base + part, f"asks for the {place} {field.label}")
+                reason = f"asks for the {place} {field.label}"
+                yield self._candidate(query, base + part, reason)
+                for shown, words in self._asked_beside(known_class, base + part):
+                    beside = replace(query, shown=shown)
+                    yield self._candidate(
+                        beside, base + part + words, f"{reason}, and {shown.label}"
+                    )
+
+    def _asked_beside(
+        self, known_class: KnownClass, part: QueryPart
+    ) -> Iterator[tuple[Path, QueryPart]]:
+        """Yield what a second question asks of the first's result: "and how much does it cost"."""
+        lowers = [word.lower for word in self._links.words]
+        starts = [
+            at + 1
+            for at, word in enumerate(lowers[:-1])
+            if word == "and" and lowers[at + 1] in word_set("computing", "asking")
+        ]
+        if not starts:
+            return
+        cues = self._links.cue("count") | frozenset(starts)
+        for link in self._links_to(known_class):
+            if min(link.span) > starts[-1] and link.span.isdisjoint(part.span):
+                yield Path((link.known,)), QueryPart(link.span | cues, (link.score,))
 
     def _compared(
         self, known_class: KnownClass, base: QueryPart, rows: Rows
     ) -> Iterator[CandidateQuery]:
         """Yield the comparisons of two rows, which the question names in their order."""
-        asks_which = not self._links.cue("whether")
-        for link in self._links.extremes:
+        asks_which, count = not self._links.cue("whether"), self._links.cue("count")
+        for link in (*self._links.extremes, *self._links.comparing):
             for field, part in self._extreme_paths(known_class, link):
+                if count and max(count) + 1 == min(link.span):  # "how many more"
+                    query: Query = Difference(rows, Path((field,)))
+                    yield self._candidate(query, base + part + QueryPart(count), "difference")
+                    continue
                 query = CompareTwo(rows, Path((field,)), link.is_most, asks_which)
                 span = QueryPart(self._links.cue("whether"))
                 yield self._candidate(query, base + part + span, f"compares {field.label}")
@@ -356,7 +416,7 @@ class _Grammar:
     def _counted(
         self, known_class: KnownClass, base: QueryPart, rows: Rows
     ) -> Iterator[CandidateQuery]:
-        count = QueryPart(self._links.cue("count"))
+        count = QueryPart(self._links.cue("count") | self._row_names(known_class))
         yield self._candidate(Count(rows), base + count, "asks how many")
         if groups := self._links.cue("group"):
             for link in self._links_to(known_class):
@@ -369,6 +429,20 @@ class _Grammar:
                 part = base + count + QueryPart(link.span, (link.score,))
                 reason = f"asks how many different {link.known.label}"
                 yield self._candidate(Count(rows, Path((link.known,))), part, reason)
+
+    def _row_names(self, known_class: KnownClass) -> Span:
+        """Return the words after "how many" that name a column by which rows are told apart: the
+        schools of a table with a row for each school."""
+        after = max(self._links.cue("count")) + 1
+        return frozenset().union(
+            *(
+                link.span
+                for link in self._links_to(known_class)
+                if after in link.span and link.known.kind in ("entity", "text")
+                if known_class.kind == "table" and link.score > BY_SYNONYM
+                if link.known.distinct == link.known.statements == known_class.members
+            )
+        )
 
     def _listed(
         self, known_class: KnownClass, base: QueryPart, rows: Rows
@@ -408,6 +482,13 @@ class Conditions(_Grammar):
     def properties_of(self, known_class: KnownClass) -> dict[NamedNode, KnownProperty]:
         """Return the properties of a class that may be computed with."""
         return self._properties(known_class)
+
+    def common_span(self, link: ExtremeLink) -> Span:
+        """Return the words that ask for the value that most members have: "most common"; empty
+        where none do."""
+        after = frozenset((max(link.span) + 1,))
+        words = {self._links.words[at].lower for at in after if at < len(self._links.words)}
+        return link.span | after if words & word_set("computing", "commonest") else frozenset()
 
     def bound_conditions(self, known_class: KnownClass, link: BoundLink) -> Iterator[QueryPart]:
         """Yield the conditions that a bound of the question may be."""

@@ -70,7 +70,7 @@ class GroupForms(Conditions):
                 continue
             place: Place = "greatest" if link.is_most else "least"
             path = Path((by.known,))
-            if counted := self._counted_span(known, link):
+            if counted := self._counted_span(known, link) or self.common_span(link):
                 query = GroupRows(rows, path, place=place)
                 yield self._candidate(query, part + QueryPart(counted), "asks for the most")
             for total in self._totals():

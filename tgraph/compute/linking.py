@@ -8,17 +8,20 @@ from calendar import monthrange
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
 from functools import cache
+from itertools import product
 from typing import Literal as Choice
 
 from pyoxigraph import Literal, NamedNode
 
 from tgraph.compute.algebra import Order
+from tgraph.compute.periods import find_periods, split_period
 from tgraph.index.catalogue import Catalogue, KnownClass, KnownProperty
-from tgraph.ingest.table_values import read_date, read_unit, split_scale
+from tgraph.ingest.table_values import read_date, read_unit
+from tgraph.ingest.unit_conversion import scale_of, unit_factor
 from tgraph.model import Object
 from tgraph.resources import load_tables, word_list, word_set
 from tgraph.retrieve.text.lexical import STOP_WORDS
@@ -55,11 +58,13 @@ def stem(word: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LinkedWord:
-    """A word of a question: as written, in lower case without possessive ending, its stem."""
+    """A word of a question: as written, in lower case without possessive ending, its stem, and the
+    signs that follow it."""
 
     text: str
     lower: str
     stem: str
+    after: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +132,8 @@ CueKind = Choice["share", "count", "sum", "average", "difference", "group", "neg
 
 @dataclass(frozen=True, slots=True)
 class QuestionLinks:
-    """All links of a question; ``cues`` are the words that ask for a computation, by kind."""
+    """All links of a question; ``parts`` are words that are part of values, ``cues`` the words
+    that ask for a computation, by kind, ``verb`` is a verb that nothing is called."""
 
     words: tuple[LinkedWord, ...]
     classes: tuple[ClassLink, ...] = ()
@@ -137,6 +143,7 @@ class QuestionLinks:
     extremes: tuple[ExtremeLink, ...] = ()
     degrees: tuple[ExtremeLink, ...] = ()
     cues: Mapping[CueKind, tuple[Span, ...]] = field(default_factory=dict)
+    verb: Span = frozenset()
 
     def text(self, span: Span) -> str:
         """Return the words of a span as they stand in the question."""
@@ -145,6 +152,23 @@ class QuestionLinks:
     def cue(self, kind: CueKind) -> Span:
         """Return the words of all cues of a kind."""
         return frozenset().union(*self.cues.get(kind, ()))
+
+    @property
+    def comparing(self) -> tuple[ExtremeLink, ...]:
+        """The words that compare how much of a thing two have: "more beer than"."""
+        lowers = [word.lower for word in self.words]
+        more, than = word_set("computing", "quantities"), word_set("computing", "than")
+        return tuple(
+            ExtremeLink(frozenset((at, end)), lowers[at] == "more", is_comparative=True)
+            for at, end in product(range(len(lowers)), repeat=2)
+            if lowers[at] in more and lowers[end] in than and end > at + 1
+        )
+
+    def counting(self, span: Span) -> Span:
+        """Return the words before a span that ask how many: "how many beds are there in total" asks
+        for the sum of beds."""
+        cue = self.cue("count")
+        return cue if cue and max(cue) + 1 == min(span, default=0) else frozenset()
 
     @property
     def content(self) -> Span:
@@ -157,6 +181,13 @@ class QuestionLinks:
 def join_words(words: Sequence[LinkedWord], span: Collection[int]) -> str:
     """Return the words at some positions, in their order."""
     return " ".join(words[at].text for at in sorted(span))
+
+
+def _write_signs(words: Sequence[LinkedWord]) -> str:
+    """Return words with the signs between them, as a name with a comma or brackets is written."""
+    text = "".join(word.text + word.after for word in words[:-1]) + words[-1].text
+    is_open = text.count("(") > text.count(")") and words[-1].after.startswith(")")
+    return f"{text})" if is_open else text
 
 
 def merge_links(links: Iterable[PropertyLink]) -> dict[NamedNode, PropertyLink]:
@@ -189,24 +220,89 @@ def link_question(
     words = tuple(_split_words(question))
     bounds = tuple(_link_bounds(words))
     extremes = tuple(_link_extremes(words, bounds))
-    numbers = number_words(words, bounds)
-    classes = tuple(_link_classes(words, catalogue))
+    named = list(
+        _drop_forms(words, [*_link_classes(words, catalogue), *_link_properties(words, catalogue)])
+    )
+    classes = tuple(link for link in named if isinstance(link, ClassLink))
     class_spans = {link.span for link in classes if len(link.span) > 1}
     properties = (
         link
-        for link in _link_properties(words, catalogue)
+        for link in named
+        if isinstance(link, PropertyLink)
         if link.score > BY_PART or not any(link.span < span for span in class_spans)
     )  # "fight" in "fight songs" is no number of fights
-    return QuestionLinks(
+    links = QuestionLinks(
         words,
         classes,
         tuple(properties),
-        tuple(_link_values(words, catalogue, find_names, find_literals, numbers)),
+        tuple(_link_values(words, catalogue, find_names, find_literals, bounds)),
         bounds=bounds,
         extremes=extremes,
         degrees=tuple(_link_degrees(words)),
         cues=dict(_link_cues(words)),
     )
+    names = [link.span for link in links.properties if len(link.span) > 1]
+    ordered = (
+        link for link in extremes if not (link.is_time and any(link.span < name for name in names))
+    )  # a "last name" is no last in time
+    links = _link_periods(replace(links, extremes=tuple(ordered)), catalogue)
+    return replace(links, verb=_find_verb(links))
+
+
+def _link_periods(links: QuestionLinks, catalogue: Catalogue) -> QuestionLinks:
+    """Return the links where the question names years that columns are called after: to these
+    columns and not to those of other years, and no bounds on what has a year."""
+    dated = {known.iri: split_period(known.name) for known in catalogue.properties}
+    properties, bounds = list(links.properties), list(links.bounds)
+    for span, asked in find_periods(links.words):
+        named = [
+            known
+            for known in catalogue.properties
+            if (period := dated[known.iri][1]) and period.is_same(asked)
+        ]
+        if named:
+            properties = [link for link in properties if not dated[link.known.iri][1]]
+            bounds = [bound for bound in bounds if bound.span.isdisjoint(span)]
+            for known in named:
+                properties += _link_dated(known, dated[known.iri][0], span, links.words)
+    return replace(links, properties=tuple(properties), bounds=tuple(bounds))
+
+
+def _link_dated(
+    known: KnownProperty, name: str, span: Span, words: Sequence[LinkedWord]
+) -> Iterator[PropertyLink]:
+    """Yield the link to a column called after years, which some words name, with the words for the
+    rest of what it is called: all of them, else those that there are."""
+    stems = _label_stems(name)
+    if not stems:
+        yield PropertyLink(span, known, BY_STEMS)
+        return
+    spans = list(_spans_of(stems, words)) or list(_scattered_spans(stems, words))
+    yield from (PropertyLink(span | name_span, known, BY_STEMS) for name_span in spans)
+    parts = frozenset(at for at, word in enumerate(words) if word.stem in stems and at not in span)
+    if parts and not spans:
+        yield PropertyLink(span | parts, known, BY_PART)
+
+
+def _find_verb(links: QuestionLinks) -> Span:
+    """Return the verb that connects a class with what is asked of it, where it is the only word
+    that nothing in the catalogue is called: "bridges cross the Ask". What else is done to a thing
+    ("painted in Oslo") is no column's matter."""
+    groups = (links.classes, links.properties, links.values, links.bounds, links.extremes)
+    spans = [link.span for group in groups for link in group]
+    unlinked = links.content.difference(*spans, *map(links.cue, links.cues))
+    if len(unlinked) != 1:
+        return frozenset()
+    at, lowers = min(unlinked), [word.lower for word in links.words]
+    word, before, after = links.words[at].text, lowers[:at], lowers[at + 1 :]
+    helping, denying = word_set("computing", "whether"), word_set("computing", "denying_verbs")
+    if not before or not after or not word.isalpha() or not word.islower() or word in denying:
+        return frozenset()
+    follows = any(max(link.span) + 1 == at for link in links.classes)
+    is_noun = after[0] in helping or word.endswith(("er", "or", "ers", "ors"))
+    is_third = word.endswith("s") and not word.endswith("ss")
+    agrees = word.endswith("ed") or before[-1].endswith("s") != is_third
+    return unlinked if follows and agrees and not is_noun else frozenset()
 
 
 def number_words(words: Sequence[LinkedWord], bounds: Sequence[BoundLink]) -> Span:
@@ -218,7 +314,9 @@ def number_words(words: Sequence[LinkedWord], bounds: Sequence[BoundLink]) -> Sp
 
 
 def _split_words(question: str) -> Iterator[LinkedWord]:
-    for match in _WORD.finditer(question):
+    matches = list(_WORD.finditer(question))
+    ends = [match.start() for match in matches[1:]] + [len(question)]
+    for match, end in zip(matches, ends, strict=True):
         text = match.group()
         parts = [text]
         if unit := _NUMBER_UNIT.fullmatch(text):
@@ -227,7 +325,8 @@ def _split_words(question: str) -> Iterator[LinkedWord]:
             base = _POSSESSIVE.sub("", part) or part
             lower = part.lower().replace("’", "'")
             lower = lower if lower in word_set("computing", "negations") else base.lower()
-            yield LinkedWord(base, lower, stem(base.lower()))
+            signs = question[match.end() : end] if part == parts[-1] else ""
+            yield LinkedWord(base, lower, stem(base.lower()), part.removeprefix(base) + signs)
 
 
 # --- classes and properties -------------------------------------------------------------------
@@ -235,6 +334,27 @@ def _split_words(question: str) -> Iterator[LinkedWord]:
 
 def _label_stems(label: str) -> tuple[str, ...]:
     return tuple(stem(word.lower()) for word in _WORD.findall(label.replace("_", " ")))
+
+
+def _drop_forms(
+    words: Sequence[LinkedWord], links: Sequence[ClassLink | PropertyLink]
+) -> Iterator[ClassLink | PropertyLink]:
+    """Yield the links without those of a word that is only a form of a name, where it is the name
+    of another, but for a plural: "songs" are no "sings"."""
+
+    def is_same(link: ClassLink | PropertyLink) -> bool:
+        known = link.known
+        labels = (
+            (known.name,) if isinstance(known, KnownProperty) else (known.type_label, known.label)
+        )
+        word = words[min(link.span)].lower.removesuffix("s")
+        return word in {label.casefold().removesuffix("s") for label in (*labels, *known.synonyms)}
+
+    single = [link for link in links if len(link.span) == 1 and link.score > BY_SYNONYM]
+    same = {link.span for link in single if is_same(link)}
+    yield from (
+        link for link in links if link not in single or link.span not in same or is_same(link)
+    )
 
 
 def _spans_of(stems: Sequence[str], words: Sequence[LinkedWord]) -> Iterator[Span]:
@@ -250,30 +370,78 @@ def _link_classes(words: Sequence[LinkedWord], catalogue: Catalogue) -> Iterator
                 None, (catalogue_entry.type_label, catalogue_entry.label, *catalogue_entry.synonyms)
             )
         )
-        for label in labels:
-            if stems := _label_stems(label):
-                yield from (
-                    ClassLink(span, catalogue_entry, EXACT) for span in _spans_of(stems, words)
-                )
+        stems = filter(None, map(_label_stems, labels))
+        spans = dict.fromkeys(span for parts in stems for span in _spans_of(parts, words))
+        for span in spans:
+            yield ClassLink(span, catalogue_entry, EXACT)
+            if (after := frozenset((max(span) + 1,))) in spans and not after <= span:
+                yield ClassLink(span | after, catalogue_entry, EXACT)  # its type and its caption
 
 
 def _link_properties(words: Sequence[LinkedWord], catalogue: Catalogue) -> Iterator[PropertyLink]:
     for catalogue_entry in catalogue.properties:
-        stems = [s for s in _label_stems(catalogue_entry.name) if s not in STOP_WORDS] or list(
-            _label_stems(catalogue_entry.name)
-        )
+        name = _written_name(catalogue_entry, words).replace("-", " ")
+        stems = [s for s in _label_stems(name) if s not in STOP_WORDS] or list(_label_stems(name))
         label_spans = list(_spans_of(stems, words)) if stems else []
-        for synonym in map(_label_stems, catalogue_entry.synonyms):
+        for synonym in map(_label_stems, (catalogue_entry.name, *catalogue_entry.synonyms)):
             label_spans += _spans_of(synonym, words) if synonym else ()
+        label_spans = list(dict.fromkeys(label_spans)) or list(_scattered_spans(stems, words))
         yield from (PropertyLink(span, catalogue_entry, BY_STEMS) for span in label_spans)
         taken: Span = frozenset().union(*label_spans)
         for at, word in enumerate(words):
             if at in taken or word.lower in STOP_WORDS:
                 continue
-            if word.stem in stems:
+            if word.stem in stems or (at and _is_in_unit(words[at - 1 : at + 1], catalogue_entry)):
                 yield PropertyLink(frozenset((at,)), catalogue_entry, BY_PART)
             elif any(can_mean_same(word.stem, s) for s in stems):
                 yield PropertyLink(frozenset((at,)), catalogue_entry, BY_SYNONYM)
+
+
+def _written_name(known: KnownProperty, words: Sequence[LinkedWord]) -> str:
+    """Return what a property is called, as two words where these are glued together and the
+    question doesn't write them so."""
+    name = known.name
+    parts = next((other for other in known.synonyms if other.replace(" ", "") == name), name)
+    return name if any(word.lower == name for word in words) else parts
+
+
+def _is_in_unit(words: Sequence[LinkedWord], known: KnownProperty) -> bool:
+    """Return whether two words are "in" and the unit of a property, or one in its name."""
+    unit = read_unit(words[1].lower) if words[0].lower == "in" else ""
+    return bool(unit) and unit in {known.unit, *map(read_unit, known.name.lower().split())}
+
+
+def _scattered_spans(stems: Sequence[str], words: Sequence[LinkedWord]) -> Iterator[Span]:
+    """Yield the words of a name in another order, with nothing but stop words between: "servings of
+    beer" for beer servings."""
+    places = [at for at, word in enumerate(words) if word.stem in stems]
+    span = frozenset(places)
+    if len(stems) > 1 and len(places) == len(stems) == len({words[at].stem for at in span}):
+        between = range(min(span), max(span))
+        if all(at in span or words[at].lower in STOP_WORDS for at in between):
+            yield span
+
+
+@cache
+def _groups() -> Mapping[str, frozenset[int]]:
+    groups: defaultdict[str, set[int]] = defaultdict(set)
+    for number, line in enumerate(load_tables("computing")["properties"].splitlines()):
+        for word in line.split():
+            for form in _inflected(word):
+                groups[stem(form)].add(number)
+    return {word: frozenset(numbers) for word, numbers in groups.items()}
+
+
+def _inflected(word: str) -> Iterator[str]:
+    """Yield a word and the forms that its regular endings give, whose stems may differ."""
+    base = word.removesuffix("e")
+    yield from (word, f"{word}s", f"{base}ed", f"{base}ing", f"{base}er")
+
+
+def _mean_alike(one: str, other: str) -> bool:
+    """Return whether two stems can name one property."""
+    groups = _groups()
+    return not groups.get(one, frozenset()).isdisjoint(groups.get(other, frozenset()))
 
 
 def names_other_quantity(name: str, adjective: frozenset[str]) -> bool:
@@ -300,9 +468,12 @@ def _link_values(
     catalogue: Catalogue,
     find_names: FindNames,
     find_literals: FindLiterals,
-    numbers: Span,
+    bounds: Sequence[BoundLink],
 ) -> Iterator[ValueLink]:
-    """Yield what spans name: the longest first, and of overlapping ones only the longest."""
+    """Yield what spans name: the longest first, and of overlapping ones only the longest. A number
+    that is written out may be part of a name: "Big Ten"."""
+    numbers = number_words(words, bounds)
+    bounded = _places_beside(words)[1].union(*(bound.span for bound in bounds))
     spans = [
         range(start, start + length)
         for length in range(min(LONGEST_NAME, len(words)), 0, -1)
@@ -321,7 +492,12 @@ def _link_values(
         for span, text in texts.items()
         if any(map(str.isdigit, text))
     }
-    sought = [*texts.values(), *(name for names in prefixed.values() for name in names)]
+    written = {span: _write_signs(words[span.start : span.stop]) for span in spans}
+    sought = [
+        *written.values(),
+        *texts.values(),
+        *(name for names in prefixed.values() for name in names),
+    ]
     terms = {catalogue_entry.iri.value for catalogue_entry in catalogue.properties}
     terms |= {catalogue_entry.type for catalogue_entry in catalogue.classes}
     named = {
@@ -332,9 +508,13 @@ def _link_values(
     classes = {stem(label) for label in class_labels}
     taken: set[int] = set()
     for span, text in texts.items():
-        if not taken.isdisjoint(span) or not numbers.isdisjoint(span):
+        if not taken.isdisjoint(span) or numbers.issuperset(span) or not bounded.isdisjoint(span):
             continue
-        links = list(_value_links(frozenset(span), text, named, prefixed, shown, find_literals))
+        links: list[ValueLink] = []
+        for name in dict.fromkeys((written[span], text)):
+            links = links or list(
+                _value_links(frozenset(span), name, named, prefixed, shown, find_literals)
+            )
         if links:
             taken.update(span)
             yield from links
@@ -342,6 +522,20 @@ def _link_values(
                 rest_text = join_words(words, rest)
                 args = (rest_text, named, prefixed, shown, find_literals)
                 yield from _value_links(frozenset(rest), *args)
+    yield from _link_truths(words, catalogue, frozenset(taken))
+
+
+def _link_truths(
+    words: Sequence[LinkedWord], catalogue: Catalogue, taken: Span
+) -> Iterator[ValueLink]:
+    """Yield what names a property whose values say yes or no: "chocolate" is a yes in the column
+    chocolate."""
+    for known in catalogue.properties:
+        stems = _label_stems(known.name)
+        if known.truth is not None and stems:
+            for span in _spans_of(stems, words):
+                if not span <= taken:
+                    yield ValueLink(span, "yes", (known.truth,), BY_STEMS, (known.iri,))
 
 
 def _without_class(
@@ -357,7 +551,8 @@ def _without_class(
 
 
 def _may_be_name(words: Sequence[LinkedWord]) -> bool:
-    ends = words[0].lower, words[-1].lower
+    has_article = len(words) > 1 and words[0].text == "The"  # a name: "The Beatles"
+    ends = words[1 if has_article else 0].lower, words[-1].lower
     return not any(
         word in STOP_WORDS or word in word_set("computing", "negations") for word in ends
     )
@@ -519,51 +714,14 @@ def _names_of(adjective: str) -> frozenset[str]:
     return frozenset(map(stem, (adjective, *nouns.split())))
 
 
-def unit_factor(unit: str, other: str) -> Decimal | None:
-    """Return the factor that converts one unit to another; None for units of different
-    dimensions."""
-    (scale, unit), (other_scale, other) = _scale_of(unit), _scale_of(other)
-    if unit == other:
-        return scale / other_scale
-    one, two = _measures().get(unit), _measures().get(other)
-    if one is None or two is None or one[0] != two[0]:
-        return None
-    return scale * one[1] / (other_scale * two[1])
-
-
 def bound_factor(link: BoundLink, unit: str) -> Decimal | None:
     """Return the factor that converts a bound to the unit of a property; None where the units don't
     fit. A bound without a unit that reaches the scale of the property's unit, such as millions, is
     a plain number, and a smaller one is in that unit."""
     if link.unit:
         return unit_factor(link.unit, unit) if unit else None
-    scale, _ = _scale_of(unit)
+    scale, _ = scale_of(unit)
     return 1 / scale if abs(link.number) >= scale else Decimal(1)
-
-
-def _scale_of(unit: str) -> tuple[Decimal, str]:
-    """Return the factor of a unit's scale, and the unit without it."""
-    scale, rest = split_scale(unit)
-    return Decimal(load_tables("comparisons")["numbers"][scale] if scale else 1), rest
-
-
-def measure_of(unit: str) -> str:
-    """Return what a unit measures, such as mass; money for currencies, empty where unknown."""
-    from tgraph.ingest.table_values import is_currency
-
-    if unit and is_currency(unit):
-        return "money"
-    return _measures().get(_scale_of(unit)[1], ("", Decimal(1)))[0]
-
-
-@cache
-def _measures() -> Mapping[str, tuple[str, Decimal]]:
-    units: dict[str, tuple[str, Decimal]] = {}
-    for measure, factors in load_tables("comparisons")["units"].items():
-        for word, factor in factors.items():
-            if (unit := read_unit(word)) and not measure.startswith("money"):
-                units.setdefault(unit, (measure, Decimal(str(factor))))
-    return units
 
 
 # --- extremes and cues ------------------------------------------------------------------------
@@ -687,7 +845,8 @@ def _places_beside(words: Sequence[LinkedWord]) -> tuple[int, Span]:
     leads = word_set("computing", "place_leads")
     for at in range(1, len(words) - 1):
         if words[at - 1].lower in leads and (places := _read_places(words[at].lower)) > 1:
-            if read_unit(words[at + 1].text) or words[at + 1].lower in STOP_WORDS:
+            follows = words[at + 1].lower
+            if read_unit(follows) or (follows in STOP_WORDS and follows not in ("by", "with")):
                 continue
             return places, frozenset((at,))
     return 1, frozenset()

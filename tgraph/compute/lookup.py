@@ -4,16 +4,17 @@ connect them, and the classes that values are of."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import TypeVar
 
 from pyoxigraph import NamedNode
 
+from tgraph import vocabulary as v
 from tgraph.compute.algebra import LONGEST_PATH, Path
 from tgraph.compute.printing import print_classes, print_connections, print_members
-from tgraph.index.catalogue import Catalogue, KnownClass
+from tgraph.index.catalogue import Catalogue, KnownClass, KnownProperty
 from tgraph.model import Object
 from tgraph.retrieve.text.lexical import STOP_WORDS
 from tgraph.store.base import Solutions, Store
@@ -107,6 +108,30 @@ class KnowledgeLookup:
             return self._nodes(print_members(known_class, nodes)) if nodes else ()
 
         return self._once(("members", known_class.key, values), find)
+
+    def find_sides(
+        self, known: KnownProperty, values: tuple[Object, ...]
+    ) -> tuple[tuple[Object, ...], tuple[Object, ...]]:
+        """Return those of the values that have a property, and those that are a value of it."""
+        graph, relation = v.KNOWLEDGE_GRAPH, known.iri
+
+        def is_stated(subject: NamedNode | None, value: Object | None) -> bool:
+            return any(True for _ in self.store.match(subject, relation, value, graph))
+
+        holders = [x for x in values if isinstance(x, NamedNode) and is_stated(x, None)]
+        return tuple(holders), tuple(value for value in values if is_stated(None, value))
+
+    def find_values_of(self, known: KnownProperty, known_class: KnownClass) -> tuple[Path, ...]:
+        """Return the path from members of a class back to what has them as values of a property."""
+        path = Path((known,))
+        ends = {one.key for one in self._ends_of(path)}
+        return (Path((known,), (0,)),) if known_class.key in ends else ()
+
+    def _ends_of(self, path: Path) -> Iterator[KnownClass]:
+        """Yield the classes of the values at the end of a path, from any class."""
+        for one in self.catalogue.classes:
+            if any(iri == path.last.iri for iri, _ in one.properties):
+                yield from self.find_classes(one, path)
 
     def find_classes(self, known_class: KnownClass, path: Path) -> tuple[KnownClass, ...]:
         """Return the classes of what a path leads to."""

@@ -108,7 +108,9 @@ class _OrderForms:
             return 1.0
         own = [self.lookup.catalogue.property_of(column.property) for column in self.known.columns]
         is_measured = any(known.kind == "number" for known in own)
-        if any(map(is_time, own)) or (is_measured and not words.isdisjoint(("above", "below"))):
+        if any(is_time(Path((known,))) for known in own) or (
+            is_measured and not words.isdisjoint(("above", "below"))
+        ):
             return 0.0
         return ASSUMED_PROPERTY
 

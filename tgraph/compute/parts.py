@@ -10,8 +10,9 @@ from pyoxigraph import NamedNode
 from tgraph.compute.algebra import Condition, Path, Query
 from tgraph.compute.linking import Span
 
-ASSUMED_CLASS, ASSUMED_PROPERTY = 0.9, 0.8
-"""How sure a candidate is whose class, or measured property, the question doesn't name."""
+ASSUMED_CLASS, ASSUMED_PROPERTY, ASSUMED_VERB = 0.9, 0.8, 0.7
+"""How sure a candidate is whose class, or measured property, the question doesn't name, and one
+whose verb says no more than that a thing has a value."""
 
 
 @dataclass(frozen=True, slots=True)

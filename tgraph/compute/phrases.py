@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 
 from pyoxigraph import NamedNode
 
 from tgraph.compute.algebra import (
     Aggregate,
+    Compares,
     ComparesTo,
     Condition,
     Count,
@@ -29,8 +31,10 @@ from tgraph.compute.algebra import (
     Total,
     Within,
 )
+from tgraph.compute.doubts import is_time
 from tgraph.compute.grammar import Conditions, describe_class
 from tgraph.compute.linking import (
+    BY_PART,
     BY_UNIT,
     EXACT,
     ClassLink,
@@ -39,7 +43,6 @@ from tgraph.compute.linking import (
     QuestionLinks,
     Span,
     ValueLink,
-    measure_of,
     measures_other,
     merge_links,
     names_alike,
@@ -48,17 +51,19 @@ from tgraph.compute.linking import (
     stem,
 )
 from tgraph.compute.lookup import KnowledgeLookup
-from tgraph.compute.parts import CandidateQuery
+from tgraph.compute.parts import ASSUMED_VERB, CandidateQuery
 from tgraph.index.catalogue import KnownClass
+from tgraph.ingest.unit_conversion import measure_of
 from tgraph.model import Object
 from tgraph.resources import word_set
 
 DEEPEST = 4
 """Phrases within one another that are read."""
 
-UNNAMED, UNNAMED_NOUN, BACKWARD, LONGER = 0.95, 0.85, 0.97, 0.6
+UNNAMED, UNNAMED_NOUN, BACKWARD, LONGER, FURTHER = 0.95, 0.85, 0.97, 0.6, 0.8
 """How sure a connection is that no word names: a relation such as "located in", and one that is
-called by a noun; one that is followed backward; each property beyond the first."""
+called by a noun; one that is followed backward; each property beyond the first, and where a word
+names one of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +134,8 @@ class _PhraseReader:
         is_total = links.cue("sum") or links.cue("average")
         if links.cue("group") or links.cue("difference") or links.cue("whether"):
             return
+        if not is_total:
+            yield from self._related()
         for start in self._starts():
             for phrase in self._phrases(start, self._end, 0):
                 if is_total:
@@ -139,6 +146,58 @@ class _PhraseReader:
                 elif self._is_asked(phrase):
                     yield self._candidate(phrase.query, phrase.part, "asks which")
                 yield from self._shown(phrase)
+
+    # --- relations ---
+
+    def _related(self) -> Iterator[CandidateQuery]:
+        """Yield what a relation alone asks for, without a class: "who is a member of Pink Floyd",
+        "how many children did Rose have", "who sings the most songs"."""
+        columns = {
+            column.property for one in self._lookup.catalogue.classes for column in one.columns
+        }
+        for link in self._links.properties:
+            known = link.known
+            if not known.is_structured or known.iri in columns or link.score <= BY_PART:
+                continue
+            for value in self._links.values:
+                if link.span.isdisjoint(value.span):
+                    yield from self._related_to(link, value)
+            for extreme in self._links.extremes:
+                if self._lowers[max(extreme.span)] in ("most", "fewest"):
+                    yield from self._related_most(link, extreme)
+                if common := self._conditions.common_span(extreme):
+                    query = GroupRows(Rows(None), Path((known,)), place="greatest")
+                    part = self._property_part(link) + PhrasePart(common)
+                    yield self._candidate(query, part, "asks for the most common")
+
+    def _related_to(self, link: PropertyLink, value: ValueLink) -> Iterator[CandidateQuery]:
+        """Yield what has a thing as the value of a relation, or the values that the thing has of
+        it, where these are counted; nothing where the thing stands on both sides."""
+        path, nodes = Path((link.known,)), self._lookup.find_sides(link.known, value.values)
+        cue = self._links.cue("count")
+        part = PhrasePart(value.span, (value.score,)) + self._property_part(link) + PhrasePart(cue)
+        holders, held = nodes
+        if held and not holders:
+            rows = Rows(None, (Equals(path, held, value.label),))
+        elif len(holders) == 1 and not held and cue and link.known.kind == "entity":
+            rows = Rows(None, (Equals(Path((link.known,), (0,)), holders, value.label),))
+        else:
+            return
+        query = Count(rows) if cue else ListRows(rows)
+        yield self._candidate(query, part, f"asks for {path.label}")
+
+    def _related_most(self, link: PropertyLink, extreme: ExtremeLink) -> Iterator[CandidateQuery]:
+        """Yield those that the most members of a class are the values of: "who sings the most
+        songs"."""
+        place: Place = "greatest" if extreme.is_most else "least"
+        for head in self._links.classes:
+            is_next = min(head.span) == max(extreme.span) + 1
+            if is_next and max(link.span) < min(extreme.span):
+                for path in self._lookup.find_values_of(link.known, head.known):
+                    query = GroupRows(Rows(head.known), path, place=place)
+                    part = PhrasePart(head.span | extreme.span, (head.score,))
+                    reason = f"asks for the {place} number"
+                    yield self._candidate(query, part + self._property_part(link), reason)
 
     def _starts(self) -> list[int]:
         """Return where the phrase that is asked about may begin: at the first class, value or
@@ -195,12 +254,19 @@ class _PhraseReader:
                 (Path((link.known,)), part),
                 *self._further(phrase.known, link, outside, part),
             ):
+                if not self._fits_question_word(path):
+                    continue
                 if path.kind == "number":
                     yield path, shown + PhrasePart(self._links.cue("count"))
                 elif not self._links.cue("count"):
                     yield path, shown
         yield from self._degrees(phrase.known, phrase.part.span)
         yield from self._whereabouts(phrase.known)
+
+    def _fits_question_word(self, path: Path) -> bool:
+        """Return whether "when" or "where" can ask for a value, where the question has them."""
+        word = self._lowers[0]
+        return word not in ("when", "where") or is_time(path) == (word == "when")
 
     def _further(
         self,
@@ -361,7 +427,13 @@ class _PhraseReader:
         links = self._links
         places = [
             min(link.span)
-            for group in (links.classes, links.values, links.extremes, links.bounds)
+            for group in (
+                links.classes,
+                links.values,
+                links.extremes,
+                links.comparing,
+                links.bounds,
+            )
             for link in group
         ]
         return min((place for place in places if start <= place < end), default=None)
@@ -395,10 +467,15 @@ class _PhraseReader:
         ]
         beside = self._classes_beside(value)
         values = self._narrow(value, beside)
-        for path in self._lookup.find_connections(known_class, values):
-            if value.properties and path.last.iri not in value.properties:
-                continue
+        paths = [
+            path
+            for path in self._lookup.find_connections(known_class, values)
+            if not value.properties or path.last.iri in value.properties
+        ]
+        for path in paths:
             connection = self._name_connection(path, within - value.span)
+            if links.verb <= within and self._conditions.may_hold(known_class, paths):
+                connection += PhrasePart(links.verb, (ASSUMED_VERB,))
             span = value.span | connection.span | beside
             why = f"“{self._links.text(value.span)}” is a value of {path.label}"
             condition: Condition = Equals(path, values, value.label)
@@ -442,7 +519,7 @@ class _PhraseReader:
                 score = EXACT
             scores.append(score * (BACKWARD if number in path.backward else 1))
             if number:
-                scores.append(LONGER)
+                scores.append(FURTHER if span else LONGER)
         return PhrasePart(span, tuple(scores))
 
     def _by_phrases(
@@ -517,8 +594,8 @@ class _PhraseReader:
     def _by_comparisons(
         self, known_class: KnownClass, start: int, at: int, end: int, depth: int
     ) -> Iterator[PhrasePart]:
-        """Yield "heavier than P2", "longer than the longest river of Ohio"."""
-        for link in self._links.extremes:
+        """Yield "heavier than P2", "longer than the longest river of Ohio", "more than P2"."""
+        for link in (*self._links.extremes, *self._links.comparing):
             if min(link.span) != at or not link.is_comparative:
                 continue
             for path, measured in self._measures(known_class, link, range(start, end)):
@@ -549,7 +626,8 @@ class _PhraseReader:
                         yield part + tail
 
     def _by_absence(self, known_class: KnownClass, start: int, end: int) -> Iterator[PhrasePart]:
-        """Yield the condition that a property has no value: "without a capital"."""
+        """Yield the condition that a property has no value, or none but zero where its values have
+        that: "without a capital"."""
         for cue in self._links.cues.get("negation", ()):
             for link in self._own(known_class, self._links.properties):
                 if (
@@ -557,10 +635,10 @@ class _PhraseReader:
                     and max(cue) < min(link.span) <= max(cue) + 2
                     and max(link.span) < end
                 ):
-                    part = self._property_part(link)
-                    yield PhrasePart(
-                        part.span | cue, part.scores, part.reasons, (Lacks(Path((link.known,))),)
-                    )
+                    part, path = self._property_part(link), Path((link.known,))
+                    has_zero = any(value.label == "0" for value in link.known.values)
+                    condition = Compares(path, "=", Decimal()) if has_zero else Lacks(path)
+                    yield PhrasePart(part.span | cue, part.scores, part.reasons, (condition,))
 
     # --- measures ---
 

@@ -39,6 +39,7 @@ from tgraph.compute.results import (
     Solution,
     bound_value,
     compared_value,
+    decisive_solutions,
     order_groups,
     order_of,
     result_values,
@@ -326,17 +327,30 @@ class _Writer:
         return "latest" if query.is_most else "earliest"
 
     def _groups(self, query: GroupRows) -> str:
-        parts = []
+        parts, rows = [], self._rows_of_extremes(query)
         for binding in self._computed.bindings:
             group = self._term(binding["group"])
             number = Decimal(binding["count" if query.path is None else "total"].value)
             unit = query.path.unit if query.path else ""
-            parts.append(f"{group} {write_number(number)}{f' {unit}' if unit else ''}")
+            named = (
+                f" ({list_names(sorted(members))})" if (members := rows[binding["group"]]) else ""
+            )
+            parts.append(f"{group} {write_number(number)}{f' {unit}' if unit else ''}{named}")
         totals = (
             self._plural() if query.path is None else f"{query.total} of {query.path.last.name}"
         )
         predicate = self.describe_conditions(query.rows, plural=True)
         return f"{totals}{_that(predicate)} by {query.by.last.name}: {list_names(parts)}."
+
+    def _rows_of_extremes(self, query: GroupRows) -> Mapping[Object, set[str]]:
+        """Return the names of those that have the greatest or least value of each group, where that
+        is asked."""
+        names: defaultdict[Object, set[str]] = defaultdict(set)
+        if query.total in ("minimum", "maximum"):
+            for solution in decisive_solutions(query, self._computed.solutions):
+                assert solution.group is not None
+                names[solution.group].add(self._label(solution.row))
+        return names
 
     def _first_groups(self, query: GroupRows) -> str:
         totals = total_groups(query, self._computed.solutions)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from functools import cached_property
 
-from pyoxigraph import Literal
+from pyoxigraph import Literal, NamedNode
 
 from tgraph.extract import chinese, language
 from tgraph.extract.english import parser, rules
@@ -20,7 +20,7 @@ from tgraph.extract.facts import (
     NameTable,
     StatedFact,
 )
-from tgraph.extract.table_facts import read_row
+from tgraph.extract.table_facts import PageKey, read_row
 from tgraph.ingest.base import shorten_line
 from tgraph.ingest.languages import language_of
 from tgraph.ingest.segments import sentences_of
@@ -38,7 +38,7 @@ from tgraph.models.base import CallSink, no_sink
 from tgraph.vocabulary import canonicalise_literal, digest_parts
 
 NAME = "embedded-extractor"
-VERSION = "9"
+VERSION = "10"
 _SECTION_STRENGTH = 3.0
 _LONGEST_ITEM = 200
 _SENTENCES = frozenset(("prose", "item"))
@@ -88,11 +88,13 @@ class EmbeddedExtractor:
             reading = language.read_text(prose, titles, names)
         topic = names.find(titles[0]) if titles else None
         for block in chunk.segments:
-            _read_structure(block, reading, topic)
+            _read_structure(block, reading, topic, (chunk.sha256, chunk.page))
         return _create_extraction(chunk, reading, self._mentions)
 
 
-def _read_structure(block: Segment, reading: ChunkReading, topic: NamedEntity | None) -> None:
+def _read_structure(
+    block: Segment, reading: ChunkReading, topic: NamedEntity | None, page: PageKey
+) -> None:
     """Add facts implied by a segment's structure: heading sections, list items, table rows,
     code blocks."""
     section = _section_entity(block, reading, topic)
@@ -104,7 +106,7 @@ def _read_structure(block: Segment, reading: ChunkReading, topic: NamedEntity | 
         item = Literal(shorten_line(block.text, _LONGEST_ITEM))
         reading.state(section, "have item", item, _SECTION_STRENGTH, block)
     elif block.kind == "row":
-        read_row(block, reading, section)
+        read_row(block, reading, section, page)
     elif block.kind == "code":
         for start, end in sentences_of(block):
             code = Literal(shorten_line(block.text[start:end], _LONGEST_ITEM))
@@ -145,13 +147,20 @@ def _create_entity(chunk: Chunk, entity: NamedEntity, reading: ChunkReading) -> 
 
 
 def _create_relationship(chunk: Chunk, fact: StatedFact) -> ExtractedRelationship:
-    obj = (
-        canonicalise_literal(fact.object) if isinstance(fact.object, Literal) else fact.object.name
-    )
+    obj: str | NamedNode | Literal
+    if isinstance(fact.object, Literal):
+        obj = canonicalise_literal(fact.object)
+    else:
+        obj = _name_node(fact.object)
     span = _create_span(chunk, fact.block, fact.start, fact.end)
+    subject = _name_node(fact.subject)
     return ExtractedRelationship(
-        fact.subject.name, fact.predicate, obj, strength=fact.strength, span=span, cell=fact.cell
+        subject, fact.predicate, obj, strength=fact.strength, span=span, cell=fact.cell
     )
+
+
+def _name_node(entity: NamedEntity) -> str | NamedNode:
+    return NamedNode(entity.iri) if entity.iri else entity.name
 
 
 def _create_span(chunk: Chunk, block: Segment, start: int, end: int) -> Span:

@@ -34,6 +34,8 @@ class NamedEntity:
     gender: str = ""
     mentions: int = 0
     located: bool = False
+    iri: str = ""
+    """The IRI of what its place identifies, not its name."""
 
     @property
     def type(self) -> str:
@@ -48,7 +50,12 @@ class NamedEntity:
         """Return the extracted entity for a chunk."""
         aliases = tuple(alias for alias in self.aliases if alias != self.name)
         return ExtractedEntity(
-            self.name, kind, aliases=aliases, span=span, classes=tuple(self.classes)
+            self.name,
+            kind,
+            aliases=aliases,
+            span=span,
+            classes=tuple(self.classes),
+            iri=self.iri,
         )
 
 

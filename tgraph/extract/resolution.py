@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from tgraph.resources import load_tables, word_set
-from tgraph.vocabulary import entity_iri, normalise_name
+from tgraph.vocabulary import entity_iri, is_row_iri, normalise_name
 
 _PUNCTUATION = re.compile(r"[^\w\s]+", re.UNICODE)
 _INITIALS = re.compile(r"\b[^\W\d_](?: [^\W\d_])+\b")
@@ -85,8 +85,9 @@ class Name:
 
     @property
     def is_identified(self) -> bool:
-        """Whether a graph supplied the entity's IRI, making identity independent of names."""
-        return not self.iri.startswith(_MINTED)
+        """Whether a graph supplied the entity's IRI, or a row its place: identity is independent of
+        names."""
+        return not self.iri.startswith(_MINTED) or is_row_iri(self.iri)
 
     @property
     def key(self) -> str:

@@ -34,6 +34,8 @@ _FIELD_STRENGTH = 7.0
 _LONGEST_NAME = 8
 _LONGEST_TITLE = 12
 _TABLE_NUMBER = re.compile(r"(?:table|tab\.)\s+[\w.]*\d[\w.]*[.:]?\s+(?=\S)", re.IGNORECASE)
+_GLUED = re.compile(r"(?<=[a-z]{2})(?=[A-Z](?:[a-z]|[A-Z]))|(?<=[A-Z]{2})(?=[A-Z][a-z]{2})")
+"""Between two words of a head: not within "PhD", "pH" or "GDPs"."""
 _HEAD_WORD = re.compile(r"[^\W_]+")
 _PLACES = word_set("english", "places")
 _PREPOSITIONS = word_set("ontology", "prepositions") | word_set("ontology", "places")
@@ -42,7 +44,13 @@ _MOMENTS = frozenset(("year", "date"))
 _DATES = {7: "gYearMonth", 10: "date"}
 
 
-def read_row(block: Segment, reading: ChunkReading, section: NamedEntity | None) -> None:
+PageKey = tuple[str, int | None]
+"""The hash of a document, and the number of its page."""
+
+
+def read_row(
+    block: Segment, reading: ChunkReading, section: NamedEntity | None, page: PageKey
+) -> None:
     """Add what a row states to a reading: its subject, which the label column names, and a fact for
     each other cell, whose column names the predicate.
 
@@ -51,9 +59,9 @@ def read_row(block: Segment, reading: ChunkReading, section: NamedEntity | None)
     if block.row is None and len(block.pairs) == 1:
         _read_field(block, reading, section)
     elif block.row is None:
-        _read_data(block, _plain_row(block), reading, section)
+        _read_data(block, _plain_row(block), reading, section, page)
     elif block.row.role == "data":
-        _read_data(block, block.row, reading, section)
+        _read_data(block, block.row, reading, section, page)
 
 
 def _plain_row(block: Segment) -> TableRow:
@@ -67,9 +75,17 @@ def _names_subject(block: Segment, span: TextSpan) -> bool:
 
 
 def _read_data(
-    block: Segment, row: TableRow, reading: ChunkReading, section: NamedEntity | None
+    block: Segment,
+    row: TableRow,
+    reading: ChunkReading,
+    section: NamedEntity | None,
+    page: PageKey,
 ) -> None:
-    subject = _find_subject(block, row, reading, section)
+    subject = (
+        _place_subject(block, row, reading, section, page)
+        if row.is_placed
+        else _find_subject(block, row, reading, section)
+    )
     if subject is None:
         reading.dropped["row without a name"] += 1
         return
@@ -79,9 +95,10 @@ def _read_data(
         key, text = block.text[slice(*key_span)], block.text[start:end].strip()
         cell = row.cells[at] if row.cells else None
         is_moment = cell is not None and cell.kind in _MOMENTS
-        if (row.label == (at,) and not is_moment) or not key or is_missing(text):
+        is_name = row.label == (at,) and not is_moment and not row.is_placed
+        if is_name or not key or is_missing(text):
             continue
-        is_part = at in row.label and not is_moment
+        is_part = at in row.label and not is_moment and not row.is_placed
         obj = Literal(text) if is_part else _read_object(key, (start, end), cell, block, reading)
         place = _cell_place(block, row, cell) if cell else None
         keys[key] += 1
@@ -110,11 +127,7 @@ def _find_subject(
     """Return the subject of a row; None where nothing names it."""
     if not row.label:
         return None
-    heading = section.name if section else ""
-    columns = [block.text[slice(*key)] for key, _ in block.pairs]
-    titles = (title_of_table(block), heading)
-    classes = filter(None, (class_of_title(title, columns) for title in titles))
-    row_class = row.subject or next(classes, "")
+    row_class = row.subject or _class_by_titles(block, section)
     spans = [block.pairs[at][1] for at in row.label]
     name = " ".join(block.text[slice(*span)].strip() for span in spans)
     kinds = {row.cells[at].kind for at in row.label} if row.cells else set()
@@ -126,12 +139,52 @@ def _find_subject(
     subject = reading.names.find_or_create(name, kind or _cell_kind(key, name) or UNKNOWN)
     if row_class and row_class != subject.type:
         subject.classes[v.type_iri(row_class)] = None
+    return reading.record_mention(subject, block, *_span_of_name(block, row))
+
+
+def _place_subject(
+    block: Segment,
+    row: TableRow,
+    reading: ChunkReading,
+    section: NamedEntity | None,
+    page: PageKey,
+) -> NamedEntity:
+    """Return the subject of a row that its place identifies, called after its naming cells and its
+    number."""
+    row_class = _class_by_titles(block, section) or NAMELESS
+    number = row.number + 1
+    cells = (block.text[slice(*block.pairs[at][1])].strip() for at in row.label)
+    name = " ".join(cells)
+    name = f"{name} ({NAMELESS} {number})" if name else f"{row_class} {number}"
+    subject = NamedEntity(
+        name,
+        Counter((_kind_of_class(row_class),)),
+        mentions=1,
+        iri=v.row_iri(name, *page, row.table, row.number),
+    )
+    if row_class != subject.type:
+        subject.classes[v.type_iri(row_class)] = None
+    return reading.record_mention(subject, block, *_span_of_name(block, row))
+
+
+def _class_by_titles(block: Segment, section: NamedEntity | None) -> str:
+    """Return the class of a table's rows as the title of the table, or of its section, names it."""
+    columns = [block.text[slice(*key)] for key, _ in block.pairs]
+    titles = (title_of_table(block), section.name if section else "")
+    return next(filter(None, (class_of_title(title, columns) for title in titles)), "")
+
+
+def _span_of_name(block: Segment, row: TableRow) -> TextSpan:
+    """Return where the block names the row's subject: the whole block for a row without a name, or
+    one that is named in another part."""
+    spans = [block.pairs[at][1] for at in row.label]
+    if not spans:
+        return 0, len(block.text)
     are_adjacent = max(row.label) - min(row.label) < len(row.label)
     start = min(start for start, _ in spans) if are_adjacent else spans[0][0]
     end = max(end for _, end in spans) if are_adjacent else spans[0][1]
-    if block.offsets[start] == block.offsets[end - 1]:  # named in another part of the row
-        start, end = 0, len(block.text)
-    return reading.record_mention(subject, block, start, end)
+    is_elsewhere = block.offsets[start] == block.offsets[end - 1]
+    return (0, len(block.text)) if is_elsewhere else (start, end)
 
 
 def _kind_of_class(row_class: str) -> str:
@@ -151,13 +204,21 @@ def class_of_title(title: str, columns: Iterable[str] = ()) -> str:
         if at and word in _PREPOSITIONS and words[at - 1].rstrip("s") not in heads
     )
     word = words[next(ends, len(words)) - 1] if words else ""
-    if not word.isalpha() or not word.endswith("s") or word.endswith(("ss", "us", "is")):
-        return ""
+    return "" if singular_of(word) == word or not word.isalpha() else singular_of(word)
+
+
+def singular_of(word: str) -> str:
+    """Return the singular of a regular plural in small letters; any other word unchanged."""
+    if not word.endswith("s") or word.endswith(("ss", "us", "is")):
+        return word
+    if word.endswith(("ches", "shes", "sses", "xes")):
+        return word[:-2]
     return f"{word[:-3]}y" if word.endswith("ies") else word[:-1]
 
 
 def _key_words(key: str) -> str:
-    return " ".join(key.replace("_", " ").split()).lower()
+    """Return a column's head as words: "boiling point" for ``boilingPoint``."""
+    return " ".join(_GLUED.sub(" ", key.replace("_", " ")).split()).lower()
 
 
 def _unit_of(cell: CellValue) -> str:

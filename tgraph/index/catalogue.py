@@ -18,10 +18,11 @@ from typing import Literal as Choice
 from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
-from tgraph.extract.table_facts import class_of_title
+from tgraph.extract.table_facts import NAMELESS, class_of_title, singular_of
 from tgraph.index.sources import document_of_chunk, document_titles, standing_documents
 from tgraph.ingest.table_values import split_unit
 from tgraph.model import Object
+from tgraph.resources import common_words, word_set
 from tgraph.store.base import Store, Term, iterate_rows, select_rows, text_of
 
 ValueKind = Choice["number", "year", "date", "text", "entity", "other"]
@@ -36,7 +37,8 @@ LONGEST_VALUE = 80
 LEAST_NAMESAKES = 2
 """The members from which a word that begins names is a class."""
 
-VAGUE = frozenset(v.type_iri(name) for name in ("thing", "concept"))
+_ROW = v.type_iri(NAMELESS)
+VAGUE = frozenset((v.type_iri("thing"), v.type_iri("concept"), _ROW))
 """Types that don't say what a thing is."""
 
 _NUMBERS = frozenset(
@@ -56,6 +58,13 @@ _KINDS: Mapping[str, ValueKind] = {
     f"{v.RDF}langString": "text",
     **dict.fromkeys(_NUMBERS, "number"),
 }
+
+
+_TRUTHS = tuple(
+    tuple(Literal(value, datatype=v.xsd(kind)) for value in pair)
+    for kind, *pair in (("boolean", "false", "true"), ("integer", "0", "1"))
+)
+"""The values that say no and yes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +108,13 @@ class KnownProperty:
     def name(self) -> str:
         """The label without the unit."""
         return split_unit(self.label)[0]
+
+    @property
+    def truth(self) -> Literal | None:
+        """The value that says yes, where all values say yes or no; None for other values."""
+        stated = {known.value for known in self.values}
+        is_flag = self.distinct == 2
+        return next((yes for no, yes in _TRUTHS if is_flag and stated == {no, yes}), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,13 +244,16 @@ def make_catalogue(store: Store, counts: CatalogueCounts) -> Catalogue:
     types = [
         KnownClass("type", iri, labels[iri], count, _most_frequent(domains[iri]), type=iri)
         for iri, count in counts.members.items()
-        if domains[iri]
+        if domains[iri] and iri != _ROW
     ]
     tables = (_with_type(known, counts.members, labels) for known in counts.tables)
     known_classes = (*_without_doubles(types), *tables)
     synonyms = _synonyms(store, {known_class.type for known_class in known_classes})
     named = [
-        replace(known_class, synonyms=synonyms.get(known_class.type, ()))
+        replace(
+            known_class,
+            synonyms=(*synonyms.get(known_class.type, ()), *known_class.synonyms),
+        )
         for known_class in known_classes
     ]
     classes = sorted((*named, *_name_classes(counts.namesakes)), key=_class_order)
@@ -305,9 +324,23 @@ def _make_properties(store: Store, counts: CatalogueCounts) -> Iterator[KnownPro
                 for value, n in shown[iri]
             ),
             is_structured(node, columns),
-            synonyms.get(iri, ()),
+            (*synonyms.get(iri, ()), *split_glued(label)),
             [one in _EXACT and len(set(n)) == 1 for one, n in datatypes.items()] == [True],
         )
+
+
+def split_glued(label: str) -> tuple[str, ...]:
+    """Return the two words that are written as one in small letters, where they alone can be meant:
+    "sugar percent" of ``sugarpercent``; empty for any other label."""
+    if not label.isalpha() or not label.islower() or len(label) < 2 * _LEAST_GLUED:
+        return ()
+    known = common_words()
+    ends = range(_LEAST_GLUED, len(label) - _LEAST_GLUED + 1)
+    pairs = [f"{label[:at]} {label[at:]}" for at in ends if known >= {label[:at], label[at:]}]
+    return tuple(pairs) if label not in known and len(pairs) == 1 else ()
+
+
+_LEAST_GLUED = 3
 
 
 def count_values(store: Store, properties: Sequence[Term]) -> dict[str, PropertyValues]:
@@ -452,6 +485,7 @@ def _build_table(key: str, title: str, rows: Sequence[_CatalogueRow]) -> KnownCl
         for place in row.columns:
             columns[place] = None
             counts[place[1].property] |= row.subjects
+    heads = [column.head for _, column in columns]
     return KnownClass(
         "table",
         key,
@@ -460,7 +494,8 @@ def _build_table(key: str, title: str, rows: Sequence[_CatalogueRow]) -> KnownCl
         _most_frequent([(iri, len(group)) for iri, group in counts.items()]),
         subjects,
         tuple(column for _, column in sorted(columns, key=lambda pair: (pair[0], pair[1].head))),
-        merged_rows=max(len(rows) - len(subjects), 0),
+        synonyms=tuple(filter(None, (_noun_of_title(title, heads),))),
+        merged_rows=max(_count_rows(rows) - len(subjects), 0),
         common_types=tuple(sorted(frozenset.intersection(*(row.types for row in rows)))),
     )
 
@@ -480,6 +515,22 @@ def _with_type(
         type_label=labels.get(iri, "") or class_of_title(title),
         is_whole_type=bool(iri) and members.get(iri) == known.members,
     )
+
+
+def _noun_of_title(title: str, heads: Iterable[str]) -> str:
+    """Return the noun that names what the rows of a table are, where the title ends with it, words
+    such as "data" left out: "candy" for "Candy data"; empty where a column is called so."""
+    words = title.lower().split()
+    while words and words[-1] in word_set("tables", "collections"):
+        words.pop()
+    noun = words[-1] if words and words[-1].isalpha() else ""
+    named = {singular_of(word) for head in heads for word in head.lower().split()}
+    return "" if singular_of(noun) in named else noun
+
+
+def _count_rows(rows: Sequence[_CatalogueRow]) -> int:
+    """Return how many rows there are; one that chunks cut, or share, is one."""
+    return len({(row.page, row.table or row.start, row.number) for row in rows})
 
 
 # --- names ------------------------------------------------------------------------------------

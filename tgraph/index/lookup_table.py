@@ -29,7 +29,7 @@ from tgraph.index.vectors.base import VectorIndex
 if TYPE_CHECKING:
     import sqlite3
 
-FILES = DataSet("lookups", format=7)
+FILES = DataSet("lookups", format=8)
 """The format is also of how pages read: another one where ``tgraph.ingest.segments`` finds other
 segments."""
 

@@ -50,6 +50,19 @@ _OF_NOTICES = (
 )
 """One of these is in whatever ``_NOTICE`` finds."""
 _LONGEST_WEB_NOTICE = 600
+# A line by which a blog files an entry, and a line that is a time: of a comment, of a version.
+_FILING = re.compile(
+    r"(?i)\b(?:tags?|tagged|categor(?:y|ies)|filed under|posted (?:in|by|on)|permalink|trackback"
+    r"|(?:\d+|no) comments?|leave a (?:comment|reply))\b"
+)
+_LONGEST_FILING = 300
+_TIME = re.compile(r"\d{1,2}:\d\d")
+_OF_TIMES = re.compile(
+    r"(?i)(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?|jan(?:uary)?|feb(?:ruary)?"
+    r"|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?"
+    r"|dec(?:ember)?|at|on|[ap]\.?m\.?|utc|gmt|[ecmp][sd]t|\(?[\d.,]+ ?[kmg]i?b\)?|[kmg]i?b\)?"
+    r"|\[?v\d+\]?|\(?\d[\d:./–-]*(?:st|nd|rd|th|[ap]m)?)[.,]?"
+)
 _LINE_LINK = re.compile(r"\]\(\S")
 _PROMPT = re.compile(r"\s*(?:\$|>{1,3}|#|//|/\*|@|\w+:) ?")
 _SYMBOL = re.compile(r"[={}<>|\\/$#_\[\]+*~^`@]")
@@ -68,6 +81,7 @@ _SIGNS = (
     ),
     re.compile(
         r"\b(?:Retrieved|Accessed|Archived|Abgerufen|Consulté)\b|\bet al\b|\bIn: |\b[Ee]ds?\.\B"
+        r"|\b(?:[Ii]bid|[Oo]p\. cit|[Ll]oc\. cit|[Ee]bd)\.|\b(?:[Ss]ee|cited in) nn?\. \d"
     ),
     re.compile(r"\b(?:Press|Verlag|Publishers?|Proceedings|Proc\.|Journal|Univ\.|Books)\b"),
     re.compile(r"^\^|[\"“][^\"”]{8,200}[.,]?[\"”]"),
@@ -182,9 +196,14 @@ def _single_kind(segment: Segment) -> SegmentKind | None:
     """Return the segment's apparatus kind, judged alone; None for ordinary text."""
     if segment.kind not in _TEXT:
         return None
-    if _CONTENTS.search(segment.text[-80:]):
+    if _CONTENTS.search(segment.text[-80:]) or _is_time(segment.text):
         return "navigation"
     return "licence" if _is_licence(segment.text) else None
+
+
+def _is_time(text: str) -> bool:
+    """Return whether a text is purely a time of day with its date."""
+    return _TIME.search(text) is not None and all(map(_OF_TIMES.fullmatch, text.split()))
 
 
 def capitals_of(text: str) -> float:
@@ -264,16 +283,20 @@ def _mark_references(
         may_be = entries[at] or signs[k] > 0 or len(section[k].text) <= _LONGEST_LINE
         if sum(around) > _BESIDE and may_be:
             kinds[k] = "reference"
-    for k in _find_notes(section, free, signs):
-        if signs[k] or len(section[k].text) <= _LONGEST_LINE:
+    for k in _find_notes(section, free, signs, 0.0 if has_heading else 0.5):
+        text = section[k].text
+        if signs[k] or len(text) <= _LONGEST_LINE or _count_signs(text[:_LONGEST_ENTRY]) > 2:
             kinds[k] = "reference"
     for k, share in enumerate(linked):
         if k and kinds[k] is None and kinds[k - 1] == "reference" and share >= _MOSTLY:
             kinds[k] = "reference"
 
 
-def _find_notes(section: Sequence[Segment], free: Sequence[int], signs: dict[int, int]) -> set[int]:
-    """Return the places of notes: a run of list items or rising numbers, half of which cite."""
+def _find_notes(
+    section: Sequence[Segment], free: Sequence[int], signs: dict[int, int], least: float
+) -> set[int]:
+    """Return the places of notes: a run of list items or rising numbers, of which the share
+    ``least`` cites."""
     notes: set[int] = set()
     run: list[int] = []
     last = 0
@@ -283,16 +306,16 @@ def _find_notes(section: Sequence[Segment], free: Sequence[int], signs: dict[int
             continue
         number = int(match[1]) if match else last + 1
         if not 0 < number - last <= _NOTE_GAP:
-            notes.update(_citing_run(run, signs))
+            notes.update(_citing_run(run, signs, least))
             run = []
         run.append(k)
         last = number
-    return notes.union(_citing_run(run, signs))
+    return notes.union(_citing_run(run, signs, least))
 
 
-def _citing_run(run: Sequence[int], signs: dict[int, int]) -> Sequence[int]:
+def _citing_run(run: Sequence[int], signs: dict[int, int], least: float) -> Sequence[int]:
     cites = sum(signs[k] > 1 for k in run)
-    return run if len(run) >= _LEAST_NOTES and 2 * cites >= len(run) else ()
+    return run if len(run) >= _LEAST_NOTES and cites >= least * len(run) else ()
 
 
 def _is_entry(text: str, signs: int) -> bool:
@@ -349,6 +372,9 @@ def _mark_menus(
         and linked[k] >= (_PARTLY if site else _MOSTLY)
         and (contents or not _is_led(segment))
     }
+    for k, (segment, share) in enumerate(zip(section, linked, strict=True)):
+        if kinds[k] is None and share >= _PARTLY and _is_filing(segment):
+            kinds[k] = "navigation"
     if contents or site:
         for k in links:
             kinds[k] = "navigation"
@@ -361,6 +387,16 @@ def _mark_menus(
         between = places[run[0] - places[0] : run[-1] - places[0] + 1]
         for k in between if 2 * len(run) >= len(between) else run:
             kinds[k] = kinds[k] or "navigation"
+
+
+def _is_filing(segment: Segment) -> bool:
+    text = segment.text
+    return (
+        segment.kind in _TEXT
+        and len(text) <= _LONGEST_FILING
+        and not text.endswith(_STOPS)
+        and _FILING.search(text) is not None
+    )
 
 
 def _is_label(segment: Segment) -> bool:

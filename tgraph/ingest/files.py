@@ -97,7 +97,7 @@ _READERS = {
 _READING_VERSIONS = dict.fromkeys(
     (
         *("text/x-rst", "text/asciidoc", "text/html", "text/csv", "application/json"),
-        *("application/jsonl", "application/pdf", "application/xml", _DOCX, _EPUB),
+        *("application/jsonl", "application/pdf", "application/xml", "text/markdown", _DOCX, _EPUB),
     ),
     2,
 )

@@ -32,6 +32,9 @@ _CONTAINER = re.compile(
 )
 # How web pages turned into Markdown number their pictures.
 _IMAGE_NUMBER = re.compile(r"Image \d+(?:: |$)")
+# The text of a link to a note, and what may stand before and after it without a space.
+_NOTE_LINK = re.compile(r"\[?(?:\d{1,3}|[*†‡§])\]?")
+_BEFORE_NOTE, _OPENS = frozenset(".!?,;:…\"'”’»)]"), frozenset("\"'“‘«([")
 _STRUCK_TAG = re.compile(r"<(/?)(?:del|s|strike)(?=[\s>])", re.I)
 # A longer run of text is read in parts: no paragraph is of this length, and some mark-up costs more
 # than its share of a line.
@@ -173,11 +176,12 @@ def _markup_parser() -> MarkdownIt:
 def inline_pieces(
     content: str, links: LinkReferences, *, with_struck: bool = False
 ) -> Iterator[Piece]:
-    """Yield the pieces of inline Markdown in order; struck text is shown, but not read."""
+    """Yield the pieces of inline Markdown in order; struck text and links to notes are shown, but
+    not read."""
     for start in range(0, len(content), LONGEST):
         part = content[start : start + LONGEST]
         pieces = _visible_pieces(build_parser(), part, links, start)
-        yield from pieces if with_struck else _drop_struck(pieces)
+        yield from pieces if with_struck else _drop_notes(_drop_struck(pieces))
 
 
 def html_pieces(content: str) -> Iterator[Piece]:
@@ -186,6 +190,25 @@ def html_pieces(content: str) -> Iterator[Piece]:
     for start in range(0, len(content), LONGEST):
         part = content[start : start + LONGEST]
         yield from _drop_struck(_visible_pieces(_markup_parser(), part, {}, start))
+
+
+def _drop_notes(pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """Yield pieces without the numbers of notes that follow a sentence's punctuation as links; a
+    space stays where the next sentence follows without one."""
+    last = ""
+    dropped: Piece | None = None
+    for piece in pieces:
+        if not piece.text:
+            yield piece
+            continue
+        if piece.link and last in _BEFORE_NOTE and _NOTE_LINK.fullmatch(piece.text):
+            dropped = piece
+            continue
+        if dropped is not None and (piece.text[0].isalnum() or piece.text[0] in _OPENS):
+            yield dropped._replace(text=" ", places=dropped.places[:1], kind="break")
+        dropped = None
+        last = piece.text[-1]
+        yield piece
 
 
 def _drop_struck(pieces: Iterable[Piece]) -> Iterator[Piece]:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _LINE = re.compile(r"\r\n?|\n")
 _SPACES = " \t\n\r\f\v"
 _LONGEST_HEADING = 400
+_MOSTLY_LINKS = 0.5
 
 
 class MarkdownPage(NamedTuple):
@@ -41,7 +42,9 @@ def read_page(text: str) -> MarkdownPage:
     Front matter is left out. A heading's ``start`` is the start of the text in its line;
     headings in code, quotes and lists start no section."""
     reader = _PageReader(text)
-    page_segments = join_broken_paragraphs(text, list(reader.segments()))
+    blocks = list(reader.segments())
+    labels = {start for start, share in reader.linked.items() if share > _MOSTLY_LINKS}
+    page_segments = join_broken_paragraphs(text, blocks, labels)
     linked = [reader.linked.get(segment.start, 0.0) for segment in page_segments]
     return MarkdownPage(tuple(reader.headings), tuple(recognise_apparatus(page_segments, linked)))
 

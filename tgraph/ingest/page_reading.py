@@ -107,15 +107,15 @@ def _unpack_segment(row: Sequence[Any], text: str, contexts: Sequence[tuple[str,
 def _row_fields(row: TableRow | None) -> tuple[Any, ...] | None:
     if row is None:
         return None
-    return row.table, row.number, row.role, row.label, row.cells, row.subject
+    return row.table, row.number, row.role, row.label, row.cells, row.subject, row.is_placed
 
 
 def _make_row(fields: Sequence[Any] | None) -> TableRow | None:
     if fields is None:
         return None
-    table, number, role, label, cells, subject = fields
+    table, number, role, label, cells, subject, is_placed = fields
     cell_values = tuple(CellValue(*cell) for cell in cells)
-    return TableRow(table, number, role, tuple(label), cell_values, subject)
+    return TableRow(table, number, role, tuple(label), cell_values, subject, is_placed)
 
 
 @cache

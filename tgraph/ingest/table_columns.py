@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Context, Decimal
 from functools import cache, cached_property
 
 from tgraph.ingest.table_values import (
@@ -18,6 +20,7 @@ from tgraph.ingest.table_values import (
     split_unit,
     truth_pairs,
 )
+from tgraph.ingest.unit_conversion import unit_factor
 from tgraph.model import CellValue, ColumnKind
 from tgraph.resources import word_set
 
@@ -31,6 +34,8 @@ _LONGEST_MISSING = 12
 _LONGEST_CATEGORY = 60
 _LONGEST_NAME = 8
 _FIRST_YEAR, _LAST_YEAR = 1400, 2100
+_AMBIGUOUS_YEARS = range(30, 69)
+"""Years of two digits that may be of the last century or of this one."""
 _WORDS = re.compile(r"[^\W_]+|[#№]")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _CODE = re.compile(r"(?=\S*\d)[\w./:#-]{2,64}$")
@@ -69,10 +74,13 @@ def read_columns(heads: Sequence[str], columns: Sequence[Sequence[str]]) -> list
     """Return the kind of each column and the values of its cells, empty where a column has none.
 
     The decimal mark, and the order of day and month, are those that the column shows, else those
-    of the other columns, else a point and an unknown order."""
+    of the other columns, else a point and an unknown order. The century of years of two digits is
+    that of a column of the same years."""
     readings = [_ColumnReading(head, cells) for head, cells in zip(heads, columns, strict=True)]
     mark = commonest_mark(n for reading in readings for n in reading.numbers if n) or "."
     day_first = day_comes_first(d for reading in readings for d in reading.dates if d)
+    for reading in readings:
+        reading.find_centuries(readings)
     return [reading.read(mark, day_first) for reading in readings]
 
 
@@ -92,6 +100,30 @@ class _ColumnReading:
     @cached_property
     def dates(self) -> list[WrittenDate | None]:
         return [read_date(cell) if cell else None for cell in self._cells]
+
+    def find_centuries(self, columns: Sequence[_ColumnReading]) -> None:
+        """Have years of two digits be those of a column that has the same years with four digits.
+
+        Without such a column those from 30 to 68 have no date: they may be of either century."""
+        places = [at for at, d in enumerate(self.dates) if d is not None and d.is_short]
+        if not places:
+            return
+        years = next(filter(None, (c.years_like(self.dates) for c in columns)), None)
+        guessed = {self.dates[at].year % 100 for at in places}  # type: ignore[union-attr]
+        is_known = years is not None or not any(map(_AMBIGUOUS_YEARS.__contains__, guessed))
+        for at in places:
+            written = self.dates[at]
+            assert written is not None
+            year = years[at] if years else written.year
+            self.dates[at] = written._replace(year=year or 0, is_short=not (is_known and year))
+
+    def years_like(self, dates: Sequence[WrittenDate | None]) -> list[int] | None:
+        """Return the years of four digits in the column, 0 where it has none; None for a column of
+        else, or of other years than dates with years of two digits."""
+        years = [int(c) if c.isdecimal() and len(c) == 4 else 0 for c in self._cells]
+        pairs = [(y, d) for y, d in zip(years, dates, strict=True) if y and d and d.is_short]
+        is_same = len(pairs) > 1 and all(y % 100 == d.year % 100 for y, d in pairs)
+        return years if is_same else None
 
     def read(self, mark: str, day_first: bool | None) -> Column:
         values = (
@@ -132,6 +164,7 @@ class _ColumnReading:
             return ()
         _, unit = split_unit(self.head)
         units = [(n.unit if n else "") or unit for n in numbers]
+        written, units = _convert_units(written, units)
         kind = self._kind_of_numbers(written, units)
         return tuple(
             CellValue(_kind_of_unit(kind, of), of, value)
@@ -196,6 +229,32 @@ class _ColumnReading:
         return "name" if sum(map(_is_name_like, cells)) >= _NAMES * len(cells) else "text"
 
 
+def _convert_units(values: Sequence[str], units: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return a column's amounts in its most frequent unit, where units of one measure are mixed;
+    unchanged where one of them doesn't convert."""
+    counts = Counter(unit for value, unit in zip(values, units, strict=True) if value)
+    unit = max(counts, key=lambda unit: (counts[unit], unit), default="")
+    factors = {other: unit_factor(other, unit) for other in counts}
+    are_calendar = {of in _CALENDAR_UNITS for of in counts}
+    if len(counts) < 2 or None in factors.values() or len(are_calendar) > 1:
+        return list(values), list(units)
+    converted = [
+        _write_amount(Decimal(value) * (factors[of] or 1)) if value and of != unit else value
+        for value, of in zip(values, units, strict=True)
+    ]
+    return converted, [unit if value else of for value, of in zip(values, units, strict=True)]
+
+
+_CALENDAR_UNITS = frozenset(("month", "year"))
+"""Units that are no fixed number of days."""
+_ROUNDED = Context(prec=15)
+
+
+def _write_amount(amount: Decimal) -> str:
+    text = format(_ROUNDED.plus(amount), "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
 def _kind_of_unit(kind: ColumnKind, unit: str) -> ColumnKind:
     if kind in ("integer", "decimal") and unit:
         return "percent" if unit == "%" else "money" if is_currency(unit) else kind
@@ -206,6 +265,8 @@ def _date_value(written: WrittenDate | None, day_first: bool | None) -> CellValu
     """Return a date's value; its unit is the order of day and month that the column decides."""
     if written is None:
         return CellValue("text")
+    if written.is_short:
+        return CellValue("date")
     if written.is_ordered:
         return CellValue("date", "", written.value(True))
     if day_first is None:

@@ -3,6 +3,7 @@ the rows are, what each cell states, and which rows are sums or notes."""
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -32,6 +33,9 @@ LONGEST_CELL = 300
 _LONGEST_LABEL = 100
 _MOSTLY = 0.9
 _SOME = 0.5
+_FEW = 0.2
+"""The share of a table's rows that may state again what an identifier says to be one thing."""
+_WORD = re.compile(r"\w+")
 _EXACT = Decimal("0.005")
 _OF_NAMES = frozenset(("name", "text", "category"))
 
@@ -135,8 +139,14 @@ class _TypedTable:
             else CellValue("text", column=column)
             for column in cells
         )
-        label = subject.label(cells) if role == "data" else ()
-        return replace(self._places[at], role=role, label=label, cells=values, subject=subject.kind)
+        return replace(
+            self._places[at],
+            role=role,
+            label=subject.label(cells) if role == "data" else (),
+            cells=values,
+            subject=subject.kind,
+            is_placed=role == "data" and subject.is_placed,
+        )
 
     def _role_by_words(self, cells: dict[int, str]) -> Role:
         """Return a row's role as its words tell: a row of a single cell among rows of several is
@@ -213,10 +223,40 @@ class _Subject:
         self._rows = rows
         self._identifier = self._find_identifier()
         self._names = self._find_names()
-        if self._identifier < 0:
-            self._identifier = self._find_companion()
+        companion = self._find_companion() if self._identifier < 0 else -1
+        self._identifier = max(self._identifier, companion)
         self._ambiguous = self._find_ambiguous()
-        self.kind = self._find_kind()
+        self.kind = self._find_kind(companion)
+        self.is_placed = companion >= 0 or not self._tells_names_apart()
+
+    def _tells_names_apart(self) -> bool:
+        """Return whether the names of the rows tell them apart, or few rows repeat what an
+        identifier says to be the same thing."""
+        names = [self._words_of_name(row) for row in self._rows]
+        named = list(filter(None, names))
+        repeated = len(named) - len(set(named))
+        return not repeated or (repeated <= _FEW * len(named) and self._repeats_things(names))
+
+    def _words_of_name(self, row: dict[int, str]) -> str:
+        cells = list(row.values())
+        name = " ".join(cells[at] for at in self.label(row))
+        return " ".join(_WORD.findall(name.casefold())) or name
+
+    def _repeats_things(self, names: Sequence[str]) -> bool:
+        """Return whether a column of identifiers has one value for each name, and one name for each
+        value."""
+        for column in self._order:
+            if column in self._names or not self._holds_identifiers(column):
+                continue
+            codes = [row.get(column, "").strip().lower() for row in self._rows]
+            pairs = set(zip(names, codes, strict=True))
+            if "" not in codes and len(pairs) == len(set(names)) == len(set(codes)):
+                return True
+        return False
+
+    def _holds_identifiers(self, column: int) -> bool:
+        words = head_words(self._columns[column].head)
+        return bool(words) and words[-1] in word_set("tables", "identifiers")
 
     def label(self, cells: dict[int, str]) -> tuple[int, ...]:
         """Return which of a row's cells name its subject: those of the naming columns, and the
@@ -334,12 +374,12 @@ class _Subject:
             (several if name in names else names).add(name)
         return several
 
-    def _find_kind(self) -> str:
+    def _find_kind(self, companion: int) -> str:
         """Return the class of the rows as the heads name it: "ship" for ``Ship`` and for
         ``Ship name``, "customer" for ``Customer Id``."""
         is_person = len(self._names) == 2
         columns = [*(() if is_person else self._names), self._identifier]
-        kinds = (self._class_named_by(column) for column in columns if column >= 0)
+        kinds = (self._class_named_by(c) for c in columns if c >= 0 and c != companion)
         return next(filter(None, kinds), "person" if is_person else "")
 
 

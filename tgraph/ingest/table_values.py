@@ -167,6 +167,8 @@ def split_unit(head: str) -> tuple[str, str]:
         return head, ""
     name = _without_last(head, words[-length:])
     before = words[-length - 1].lower()
+    if before == "per":  # "deaths per week" are counted, in no unit
+        return head, ""
     if before in word_set("tables", "unit_leads") and len(words) > length + 1:
         return _without_last(name, [before]), unit
     is_sure = "_" in head or is_currency(unit) or unit == "%" or split_scale(unit)[0]
@@ -208,7 +210,8 @@ def split_scale(unit: str) -> tuple[str, str]:
 
 class WrittenDate(NamedTuple):
     """A date of a cell: year, and month and day (0: not stated), or two numbers of which one is
-    the month and the other the day. ``clock`` is the time of the day in the form of XML Schema."""
+    the month and the other the day. ``clock`` is the time of the day in the form of XML Schema,
+    ``is_short`` says that two digits write the year, so that the century is a guess."""
 
     year: int
     first: int
@@ -216,6 +219,7 @@ class WrittenDate(NamedTuple):
     is_ordered: bool
     mark: str = ""
     clock: str = ""
+    is_short: bool = False
 
     def value(self, day_first: bool) -> str:
         """Return the date in the form of XML Schema; empty for a day that no calendar has."""
@@ -231,7 +235,7 @@ class WrittenDate(NamedTuple):
 
 def read_date(text: str) -> WrittenDate | None:
     """Return the date that is all of a cell, with or without a time; None for any other cell."""
-    cell = text.strip()
+    cell = _without_weekday(text.strip())
     if len(cell) > _LONGEST or not any(map(str.isdigit, cell)):
         return None
     for pattern, is_ordered in ((_YEAR_FIRST, True), (_YEAR_LAST, False)):
@@ -241,16 +245,25 @@ def read_date(text: str) -> WrittenDate | None:
                 return None
             year, one, other = (1, 3, 4) if is_ordered else (4, 1, 3)
             numbers = _whole_year(match[year]), int(match[one]), int(match[other])
-            return WrittenDate(*numbers, is_ordered, match[2], clock)
+            is_short = len(match[year]) == 2
+            return WrittenDate(*numbers, is_ordered, match[2], clock, is_short)
     if match := _YEAR_MONTH.match(cell):
         return WrittenDate(int(match[1]), int(match[2]), 0, True)
     if (match := _DAY_MONTH.match(cell)) and (month := _month_number(match[2])):
-        return WrittenDate(_whole_year(match[3]), month, int(match[1]), True)
+        is_short = len(match[3]) == 2
+        return WrittenDate(_whole_year(match[3]), month, int(match[1]), True, is_short=is_short)
     if (match := _MONTH_DAY.match(cell)) and (month := _month_number(match[1])):
         return WrittenDate(int(match[3]), month, int(match[2]), True)
     if (match := _MONTH_YEAR.match(cell)) and (month := _month_number(match[1])):
         return WrittenDate(int(match[2]), month, 0, True)
     return None
+
+
+def _without_weekday(cell: str) -> str:
+    """Return a cell without the day of the week before a date: "Fri Aug 9 2019"."""
+    word, _, rest = cell.partition(" ")
+    is_weekday = word.strip("(),").lower() in word_set("tables", "weekdays")
+    return rest.strip() if is_weekday else cell
 
 
 def day_comes_first(dates: Iterable[WrittenDate]) -> bool | None:

@@ -205,7 +205,8 @@ class TableRow:
     """How a row is read as data: the number of its table on the page and of the row in the table
     (both from 0), its role, which of the segment's pairs name the row's subject (several: first and
     last name; none where nothing names it), and what each pair's value states. ``subject`` is the
-    class that the table's rows are of ("ship"), empty where nothing says it."""
+    class that the table's rows are of ("ship"), empty where nothing says it. ``is_placed`` says
+    that the names don't tell the table's rows apart: a row is identified by its place."""
 
     table: int
     number: int
@@ -213,6 +214,7 @@ class TableRow:
     label: tuple[int, ...] = ()
     cells: tuple[CellValue, ...] = ()
     subject: str = ""
+    is_placed: bool = False
 
     def select_cells(self, indexes: Sequence[int]) -> TableRow:
         """Return the row with the cells of some pairs."""

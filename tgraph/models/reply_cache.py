@@ -337,10 +337,12 @@ class CachedEmbedder:
         ]
         missing = {key: text for text, key in zip(texts, keys, strict=True) if rows[key] is None}
         if missing:
-            vectors = self._embedder.embed(list(missing.values()), self._keeping(sink))
+            kept: set[str] = set()
+            vectors = self._embedder.embed(list(missing.values()), self._keeping(sink, kept))
             for key, vector in zip(missing, vectors, strict=True):
                 rows[key] = vector
-                self._cache[key] = vector.astype("<f4").tobytes()
+                if key not in kept:
+                    self._cache[key] = vector.astype("<f4").tobytes()
         result = np.zeros((len(texts), self.dimension), dtype=np.float32)
         for index, key in enumerate(keys):
             result[index] = rows[key]
@@ -349,15 +351,18 @@ class CachedEmbedder:
             self._report_cached(cached_texts, result[cached_rows], started, sink)
         return result
 
-    def _keeping(self, sink: CallSink) -> CallSink:
-        """Return a sink that stores each batch on arrival, because later batches may fail."""
+    def _keeping(self, sink: CallSink, kept: set[str]) -> CallSink:
+        """Return a sink that stores each batch on arrival, because later batches may fail, and
+        adds the keys to ``kept``."""
 
         def keep_call(call: Call) -> None:
             texts, vectors = call.request.get("input"), call.reply.get("vectors")
             if isinstance(texts, list) and isinstance(vectors, str):
                 rows = decode_vectors(vectors, call.reply["dimension"])
                 for text, row in zip(texts, rows, strict=True):
-                    self._cache[self._text_key(text)] = row.tobytes()
+                    key = self._text_key(text)
+                    self._cache[key] = row.tobytes()
+                    kept.add(key)
             sink(call)
 
         return keep_call

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -85,6 +85,19 @@ def local_name(iri: str) -> str:
     """Return an IRI's last part in readable form: the label for resources without label."""
     tail = iri.rpartition("#")[2].rpartition("/")[2]
     return unquote(tail.rpartition(":")[2] or tail) or iri
+
+
+def name_rows(labels: Mapping[NamedNode, str], shown: Iterable[Object]) -> dict[NamedNode, str]:
+    """Return the labels, those of table rows that their place identifies without the place where it
+    isn't needed to tell apart the resources that are ``shown``."""
+    plain = {
+        node: label.rpartition(" (")[0] or label
+        for node, label in labels.items()
+        if v.is_row_iri(node.value)
+    }
+    nodes = {term for term in shown if isinstance(term, NamedNode)}
+    counts = Counter(plain.get(node, labels.get(node, "")) for node in nodes)
+    return dict(labels) | {node: name for node, name in plain.items() if counts[name] < 2}
 
 
 def labels_of(graph: GraphSource, items: Iterable[NamedNode]) -> dict[NamedNode, str]:

@@ -235,6 +235,27 @@ def test_an_answer_is_the_sentence_and_no_name_in_it(tmp_path, shipped_reader, m
     assert (answer.short, answer.sentences[0].text) == ("Sjoerd Wiarda", said)
 
 
+@pytest.mark.slow
+def test_a_heading_answers_that_names_who_is_asked_for_and_an_office_must_be_stated(
+    tmp_path, shipped_reader
+):
+    heading = "The Foreman Lecture: Owen Tully, Canals of the North"
+    (tmp_path / "meeting.md").write_text(
+        f"# Spring meeting\n\n## {heading}\n\nThe lecture looks at how canals were dug in the"
+        " north. It lasts an hour.\n\n## Committee\n\n"
+        "The Compliance Officer, Hannah Drewe, reads every contract.\n"
+    )
+    with tgraph.open(tmp_path / "graph", create=True) as kg:
+        assert not kg.index([tmp_path / "meeting.md"]).failed
+        lecture = kg.ask("Who gives the Foreman Lecture?", mode="graph", history=())
+        deputy = kg.ask("Who is the deputy of the Compliance Officer?", mode="graph", history=())
+        officer = kg.ask("Who is the Compliance Officer?", mode="graph", history=())
+    assert (lecture.verdict, lecture.sentences[0].text) == ("answered", heading)
+    assert lecture.sentences[0].citations[0].quote == heading
+    assert deputy.verdict != "answered"
+    assert (officer.verdict, officer.short) == ("answered", "Hannah Drewe")
+
+
 def test_a_question_of_a_thousand_words_is_answered(folder):
     question = f"{'Tell me about ships, and how they were made. ' * 110}{QUESTION}"
     with opened(folder, SURE) as kg:

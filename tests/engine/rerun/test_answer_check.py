@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import tgraph
+from benchmarks.forged_answers import swap_names, verify_forged
 from tests.engine.ask.test_modes import CATALOGUE
 from tests.support.small_reader import NONE, small_reader
 from tgraph.cli.explain import print_verification
@@ -96,6 +97,26 @@ def test_a_short_answer_that_no_citation_states_does_not_hold(graph):
         told = replace(trace, short=short)
         judged = check_answer(graph.opened, told, no_sink, lexical=False)
         assert (judged.verdict, short) == (verdict, short)
+
+
+def test_a_verification_finds_what_is_forged_without_a_false_word(graph):
+    trace = graph.trace(graph.ask(QUESTION, "graph", history=()).session)
+    other = graph.trace(graph.ask("What was the Fram?", "graph", history=()).session)
+    sentences = [s for t in (trace, other) for s in t.sentences]
+    built = next(s for s in sentences if "Larvik" in s.text)
+    ship = next(s for s in sentences if "was a ship" in s.text)
+    forgeries = {
+        "in this order": swap_names(replace(trace, sentences=(built,)), ()),
+        "another sentence": replace(trace, sentences=(ship,), short=""),
+        "other words": replace(trace, short="Colin Archer"),
+        "which is answered": replace(trace, verdict="uncertain", confidence=0.1, short=""),
+    }
+    for reason, forged in forgeries.items():
+        assert forged is not None
+        found = verify_forged(graph, forged)
+        assert found.answer is not None
+        assert not found.is_supported, reason
+        assert reason in str([found.answer.reason, *(s.reason for s in found.sentences)])
 
 
 def test_by_words_alone_only_the_short_answer_is_judged(graph):

@@ -113,6 +113,13 @@ def test_things_fit_descriptions_of_their_kind():
         ("When did he die?", "in December 1912", True),
         ("When did he die?", "on the ice", False),
         ("How far did they walk?", "180 kilometres", True),
+        ("How many cabins were there?", "£159 million", False),
+        ("How many holidays must they have?", "four weeks", False),
+        ("How many rubles did he get?", "ten or twelve men", False),
+        ("How many years old was the bear?", "nearly thirty", True),
+        ("How many soldiers were lost?", "3.7 million", True),
+        ("What was the duty of the engine?", "how much more it did", False),
+        ("What does the page explain?", "how much it costs", True),
         ("What did they eat?", "penguin", True),
         ("What did they eat?", "they", False),
     ],
@@ -120,3 +127,24 @@ def test_things_fit_descriptions_of_their_kind():
 def test_a_short_answer_fits_what_is_asked_for(question, answer, fits):
     expected = expected_answer_type(question)
     assert expected.fits_answer(answer, frozenset(terms(question))) is fits
+
+
+def test_an_hour_is_no_number_of_things():
+    attended = expected_answer_type("How many people attended the dinner?")
+    assert not attended.fits_answer("seven", (), "Dinner is served at seven.")
+    assert attended.fits_answer("seven", (), "Dinner was laid at seven tables.")
+    assert attended.fits_answer("seven", (), "The guests at dinner were seven.")
+
+
+@pytest.mark.parametrize(
+    ("question", "role"),
+    [
+        ("Who is the treasurer?", "treasur"),
+        ("Who was the deputy of the Compliance Officer?", "deputy"),
+        ("Who was the first chief engineer of the line?", "engin"),
+        ("Who led the party of the south?", ""),
+        ("When was the treasurer chosen?", ""),
+    ],
+)
+def test_the_office_whose_holder_is_asked_for(question, role):
+    assert expected_answer_type(question).role == role

@@ -46,7 +46,7 @@ from tgraph.retrieve.candidates import (
     entity_candidate,
     known_entities,
 )
-from tgraph.retrieve.labels import labels_of, with_labels
+from tgraph.retrieve.labels import labels_of, name_rows, with_labels
 from tgraph.retrieve.modes.sparql import SparqlSearchSettings
 from tgraph.retrieve.reasons import explain, explain_selection
 from tgraph.version import __version__
@@ -227,7 +227,9 @@ def name_result(computation: Computation, context: Context) -> tuple[ComputedSen
 
 
 def _label_terms(computation: Computation, context: Context) -> dict[NamedNode, str]:
-    return labels_of(context.graph, _named_nodes(computation))
+    assert computation.computed is not None
+    labels = labels_of(context.graph, _named_nodes(computation))
+    return name_rows(labels, (t for b in computation.computed.bindings for t in b.values()))
 
 
 def _select_all(computation: Computation, retrieval: Retrieval) -> tuple[Selected, ...]:
@@ -261,6 +263,7 @@ def build_result(
     bindings = computed.bindings[:MOST_RECORDED] if computed else ()
     terms = [term for binding in bindings for term in binding.values()]
     labels = labels_of(context.graph, [term for term in terms if isinstance(term, NamedNode)])
+    labels = name_rows(labels, terms)
     return ComputedResult(
         sparql=computed.sparql if computed else "",
         written=plan.text,

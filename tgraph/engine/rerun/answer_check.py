@@ -4,7 +4,7 @@ probabilities against what the reader finds in the recorded evidence."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -14,16 +14,23 @@ from tgraph.engine.ask.steps import plan_of
 from tgraph.engine.ask.verdict import LEAST_SHORT_CONFIDENCE
 from tgraph.engine.open_collection import OpenCollection
 from tgraph.errors import TgraphError
-from tgraph.explain.assess.verification import JudgedAnswer, JudgedShortAnswer, SentenceVerdict
-from tgraph.explain.trace.values import Trace
+from tgraph.explain.assess.verification import (
+    JudgedAnswer,
+    JudgedSentence,
+    JudgedShortAnswer,
+    SentenceVerdict,
+)
+from tgraph.explain.trace.values import Trace, TraceQuotation
 from tgraph.index.sources import is_mark
-from tgraph.model import Retrieval
+from tgraph.ingest.base import shorten_line
+from tgraph.model import Candidate, Evidence, Retrieval
 from tgraph.models.base import CallSink, no_sink
 from tgraph.rendering import collapse_whitespace
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.candidates import assign_ranks, chunk_candidates
 from tgraph.retrieve.modes.registry import mode_named
 from tgraph.retrieve.text.evidence_ranking import sharpen_evidence
+from tgraph.retrieve.text.lexical import term_set, words
 from tgraph.retrieve.text.reading import is_known_to, read_candidates
 from tgraph.settings import AnswerSettings
 
@@ -31,17 +38,28 @@ TOLERANCE = 0.05
 """By how much a probability may differ from the one on record: the reader sees the selection alone
 again, not all that was retrieved."""
 
+MOST_ABOVE = 0.25
+"""By how much a recorded probability may be above the one that is read again."""
+
+LEAST_SHARE = 0.5
+"""The share of the best sentence's probability that the first sentence of an answer must have."""
+
 _DECISION = re.compile(r"^(?:Yes|No)\s+[–-]\s+")
 _UNREAD = "no reader judged the answer"
 
 
 @dataclass(frozen=True, slots=True)
 class Recomputed:
-    """What the reader finds in the recorded evidence; ``reason`` says why it found nothing."""
+    """What the reader finds in the recorded evidence; ``reason`` says why it found nothing.
+
+    ``short`` is the answer in a few words, and ``places`` are the places that answer best; both are
+    empty where the question was read in parts."""
 
     confidence: float | None = None
     short_confidence: float | None = None
     reason: str = ""
+    short: str = ""
+    places: tuple[Evidence, ...] = ()
 
 
 def check_answer(
@@ -84,6 +102,8 @@ def read_again(trace: Trace, context: Context) -> Recomputed:
     readings = [_read_once(each, Retrieval(candidates, 0), context) for each in asked]
     if not readings:
         return Recomputed(reason=_UNREAD)
+    if not plan:
+        return readings[0]
     confidence = _multiply(reading.confidence for reading in readings)
     short = _multiply(reading.short_confidence for reading in readings)
     return Recomputed(confidence, confidence if plan.comparison else short)
@@ -92,10 +112,20 @@ def read_again(trace: Trace, context: Context) -> Recomputed:
 def _read_once(question: Question, retrieval: Retrieval, context: Context) -> Recomputed:
     assert context.reader is not None
     ranked = sharpen_evidence(question, retrieval, context)
-    judgement = read_candidates(question, ranked, context.reader, context).judgement
-    if judgement is None:
+    found = read_candidates(question, ranked, context.reader, context)
+    if found.judgement is None:
         return Recomputed()
-    return Recomputed(judgement.confidence, judgement.short_confidence)
+    judged, places = found.judgement, _best_places(found.candidates)
+    return Recomputed(
+        judged.confidence, judged.short_confidence, short=judged.answer, places=places
+    )
+
+
+def _best_places(candidates: Sequence[Candidate]) -> tuple[Evidence, ...]:
+    """Return the places nearly as likely to answer as the best."""
+    rated = [(e, e.relevance or 0.0) for c in candidates for e in c.evidence]
+    least = LEAST_SHARE * max((relevance for _, relevance in rated), default=0.0)
+    return tuple(evidence for evidence, relevance in rated if relevance >= least)
 
 
 def _multiply(probabilities: Iterable[float | None]) -> float | None:
@@ -152,13 +182,9 @@ def _check_verdict(
     recomputed = _verdict_of(found.confidence, settings)
     faults = list(_short_faults(short))
     verdict: SentenceVerdict
-    if found.confidence is not None and recorded == "answered" != recomputed:
-        fault = (
-            f"the reader gives the recorded evidence a probability of {found.confidence:.2f} to"
-            f" answer, which is {recomputed.replace('_', ' ')}"
-        )
-        if not _is_by_model(trace):
-            faults.append(fault)
+    if not is_by_model(trace):
+        faults += _verdict_faults(trace, found, recorded, recomputed)
+        faults += _reading_faults(trace, found)
     if faults:
         verdict, reason = "unsupported", "; ".join(faults)
     elif found.confidence is None:
@@ -178,11 +204,52 @@ def _short_faults(short: JudgedShortAnswer | None) -> Iterable[str]:
         return
     if short.verdict == "unsupported":
         yield short.reason
-    if short.follows is False and (short.recomputed or 0.0) < LEAST_SHORT_CONFIDENCE:
+    recomputed, recorded = short.recomputed or 0.0, short.probability or 0.0
+    is_raised = recorded - recomputed > MOST_ABOVE
+    if short.follows is False and (recomputed < LEAST_SHORT_CONFIDENCE or is_raised):
         yield (
             f"the probability of the short answer is {short.recomputed:.2f} by the recorded"
             f" evidence, not {short.probability:.2f}"
         )
+
+
+def _verdict_faults(
+    trace: Trace, found: Recomputed, recorded: str, recomputed: str
+) -> Iterable[str]:
+    """Yield what is wrong with the verdict and the confidence of an answer."""
+    if found.confidence is None:
+        return
+    read = f"the reader gives the recorded evidence a probability of {found.confidence:.2f}"
+    if recorded != recomputed and "answered" in (recorded, recomputed):
+        if recorded == "answered" or found.confidence - (trace.confidence or 0.0) > MOST_ABOVE:
+            yield f"{read} to answer, which is {recomputed.replace('_', ' ')}"
+    elif trace.confidence is not None and trace.confidence - found.confidence > MOST_ABOVE:
+        yield f"{read} to answer, not {trace.confidence:.2f}"
+
+
+def _reading_faults(trace: Trace, found: Recomputed) -> Iterable[str]:
+    """Yield where an answer quotes another sentence first, or says other words in short, than the
+    reader takes for the answer."""
+    if not found.places or not trace.sentences or trace.verdict != "answered":
+        return
+    first = trace.sentences[0].citations
+    if not any(_is_same_place(cited, place) for cited in first for place in found.places):
+        best = collapse_whitespace(found.places[0].quote)
+        yield f"the reader takes another sentence for the answer: “{shorten_line(best, 100)}”"
+    if trace.short and found.short and not _share_words(trace.short, found.short):
+        yield f"the reader takes other words for the short answer: “{found.short}”"
+
+
+def _is_same_place(cited: TraceQuotation, place: Evidence) -> bool:
+    """Return whether a citation and a place are the same text, or one stands in the other."""
+    one, other = collapse_whitespace(cited.quote), collapse_whitespace(place.quote)
+    return cited.chunk == place.chunk and (one in other or other in one)
+
+
+def _share_words(one: str, other: str) -> bool:
+    """Return whether the words of one text are all words of the other."""
+    own, others = term_set(one), term_set(other)
+    return own <= others or others <= own
 
 
 def _verdict_of(confidence: float | None, settings: AnswerSettings) -> str:
@@ -194,6 +261,25 @@ def _verdict_of(confidence: float | None, settings: AnswerSettings) -> str:
     return "uncertain" if confidence < settings.sure_confidence else "answered"
 
 
-def _is_by_model(trace: Trace) -> bool:
+def check_order(sentence: JudgedSentence) -> JudgedSentence:
+    """Return a sentence of an answer that quotes; its words must be those of a citation, in their
+    order, but for a heading before them."""
+    if sentence.verdict != "supported":
+        return sentence
+    quotes = [words(citation.quote) for citation in sentence.citations]
+    _, _, quoted = sentence.text.partition(": ")
+    texts = (sentence.text, quoted) if quoted else (sentence.text,)
+    if any(_stands_in_order(words(text), quote) for text in texts for quote in quotes):
+        return sentence
+    reason = "the answer quotes, and no citation has its words in this order"
+    return replace(sentence, verdict="unsupported", reason=reason)
+
+
+def _stands_in_order(own: Sequence[str], others: Sequence[str]) -> bool:
+    rest = iter(others)
+    return all(word in rest for word in own)
+
+
+def is_by_model(trace: Trace) -> bool:
     """Return whether a model wrote the answer: it judged for itself whether there is one."""
     return any(call.prompt for call in trace.calls)

@@ -10,7 +10,7 @@ from tgraph.engine.ask.computing import GRAMMAR
 from tgraph.engine.ask.question_run import answer_of, on_record, usage_of
 from tgraph.engine.open_collection import OpenCollection
 from tgraph.engine.progress import OnProgress, Progress
-from tgraph.engine.rerun.answer_check import check_answer
+from tgraph.engine.rerun.answer_check import check_answer, check_order, is_by_model
 from tgraph.engine.rerun.recomputation import Recomputation, is_computed
 from tgraph.errors import UsageError
 from tgraph.explain.as_of.store import StoreAsOf, read_then
@@ -100,6 +100,8 @@ class VerificationRun:
         judged = judge_all(verifier, trace.sentences, self._progress_counter(len(trace.sentences)))
         name, dropped = self.judge.agent.name, dict(+verifier.dropped)
         answer = check_answer(self.opened, trace, self.record.call, lexical=self.lexical)
+        if answer.recomputed and not is_by_model(trace):
+            judged = tuple(map(check_order, judged))
         verification = self._build_verification(trace, judged, name, dropped, then)
         verification = replace(verification, answer=answer)
         self._put_on_record(trace, verification)

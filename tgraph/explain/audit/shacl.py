@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from pyoxigraph import Literal, NamedNode, Quad
@@ -85,13 +86,14 @@ def _judged_sessions(store: Store, bundle: str) -> dict[str, str]:
     return sessions
 
 
-def _load_shapes() -> tuple[Graph, list[Rule]]:
+@cache
+def _load_shapes() -> tuple[Graph, tuple[Rule, ...]]:
     """Return SHACL shapes, and SPARQL rules separately: rdflib needs far longer than Oxigraph
-    for queries, mainly for parsing."""
+    for queries, mainly for parsing. Both are read once in a process and never changed."""
     from rdflib import SH, Graph
 
     shapes = Graph().parse(data=read_text("ontology", "shapes.ttl"), format="turtle")
-    rules = []
+    rules: list[Rule] = []
     for shape, rule in shapes.subject_objects(SH.sparql):
         select, message = shapes.value(rule, SH.select), shapes.value(rule, SH.message)
         rule_texts = _term_string(select), _term_string(message)
@@ -99,7 +101,7 @@ def _load_shapes() -> tuple[Graph, list[Rule]]:
             Rule(_term_string(focus), *rule_texts) for focus in shapes.objects(shape, SH.targetNode)
         ]
     shapes.remove((None, SH.sparql, None))
-    return shapes, rules
+    return shapes, tuple(rules)
 
 
 def _find_violations(

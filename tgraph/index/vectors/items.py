@@ -3,6 +3,7 @@ summary in vector search."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator
 
 from pyoxigraph import Literal, NamedNode, Triple
@@ -24,6 +25,7 @@ from tgraph.index.sources import (
     lexical_documents,
     standing_chunks,
     standing_documents,
+    text_value,
 )
 from tgraph.index.summary_tree import standing_tree, summary_text
 from tgraph.librarian import Librarian
@@ -43,6 +45,10 @@ LONGEST_TEXT = 1_000
 """Characters embedded of an edge's sentence, and of an entity's descriptions."""
 _QUOTES = 12
 _AT_ONCE = 5_000
+# The address and title of a link or picture in Markdown, from the bracket that closes its text.
+_ADDRESS = re.compile(r"\]\((?:[^()\s]|\([^()\s]*\)){1,2000}(?:\s+\"[^\"\n]{0,300}\")?\s?\)")
+_WITHOUT_ADDRESSES = 2
+"""The version of reading Markdown from which chunks are embedded without addresses."""
 
 
 ItemSelection = Collection[str] | None
@@ -145,9 +151,21 @@ def _chunk_items(
     lexical = lexical_documents(store)
     if lexical and lexical >= standing_documents(store):
         return
+    linked = _linked_documents(store)
     for document, chunk in _chosen_chunks(store, only):
         if document not in lexical:
-            yield chunk, prepend_preface(before.get(chunk, ""), texts.of_chunk(chunk))
+            text = texts.of_chunk(chunk)
+            if document in linked:
+                text = _ADDRESS.sub("]", text)
+            yield chunk, prepend_preface(before.get(chunk, ""), text)
+
+
+def _linked_documents(store: Store) -> set[str]:
+    """Return the documents in Markdown whose chunks are embedded without addresses of links."""
+    markdown = store.match(None, v.tg("mimeType"), Literal("text/markdown"), v.SOURCE_GRAPH)
+    documents = [quad.subject.value for quad in markdown if isinstance(quad.subject, NamedNode)]
+    versions = {each: text_value(store, each, v.tg("readingVersion")) for each in documents}
+    return {each for each, version in versions.items() if int(version or 1) >= _WITHOUT_ADDRESSES}
 
 
 def _context_items(

@@ -67,6 +67,10 @@ _NUMBER_WORDS = word_list("questions", "numbers")
 _ANY_NUMBER = "|".join(_NUMBER_WORDS)
 _NUMBER = re.compile(rf"\d|\b(?:{_ANY_NUMBER})\b", re.IGNORECASE)
 _COUNT = rf"(?:\d[\d,.]*|(?:{_ANY_NUMBER})(?:[- ](?:{_ANY_NUMBER}))*)"
+_HOUR = re.compile(rf"(?:[1-9]|1\d|2[0-4]|one|{'|'.join(_NUMBER_WORDS[:11])})", re.IGNORECASE)
+_COUNTED_NOUN = re.compile(
+    rf"{_COUNT}\s+(?!(?:{_ANY_NUMBER}|{'|'.join(STOP_WORDS)})\b)[a-z]{{3,}}", re.IGNORECASE
+)
 _TIME = re.compile(
     r"\b1\d{3}\b|\b20\d\d\b|\b(?:January|February|March|April|May|June|July|August|September"
     r"|October|November|December|Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday"
@@ -86,8 +90,17 @@ _FATE = re.compile(
 _GIVEN_NAME = re.compile(
     r"\b(?:re)?named?\b|\bcalled\b|\bchristened\b|\bknown as\b|\bnames\b|\bname:", re.IGNORECASE
 )
+_ASKING_CLAUSE = re.compile(r"\W*(?:who|whom|whose|why|how|what|which|whether)\b", re.IGNORECASE)
+_ASKS_VALUE = re.compile(r"\b(?:what|which)\s+(?:is|are|was|were)\b", re.IGNORECASE)
+_ROLE = re.compile(
+    r"^\W*who(?:\s+(?:is|was|are|were)|['’]s)\s+the\s+(?:[\w-]+\s+){0,2}?([\w-]+)\s*"
+    r"(?:\?|$|\b(?:of|at|in|for|to|on|with)\b)",
+    re.IGNORECASE,
+)
 _PROPER = re.compile(r"[^\W\d_a-z]\w+(?:[-'’]\w+)*")
 
+VALUES = frozenset({"number", "time", "person", "place", "name", *MEASURES})
+"""Kinds of answers that are a name, a number or a time."""
 _VAGUE = frozenset({"", "thing", "topic", "concept"})
 _LIVING_OR_LAND = frozenset({"person", "place"})
 _IN_PART = {"number": 0.7, "measure": 0.35, "reason": 0.3, "fate": 0.3}
@@ -109,12 +122,18 @@ class ExpectedAnswerType:
     expected.
 
     ``kind`` is a measure ("money", "length"), ``number``, ``time``, ``reason``, ``fate``, an
-    entity kind ("person", "ship"), ``name`` for any entity kind, or empty if unknown."""
+    entity kind ("person", "ship"), ``name`` for any entity kind, or empty if unknown. ``role`` is
+    the term of the office whose holder is asked for ("Who is the treasurer?"), ``units`` the
+    measures of the noun that is counted ("How many rubles"), ``is_value`` whether the question asks
+    what something is."""
 
     kind: str
     focus: frozenset[str]
     count: int
     is_name: bool
+    role: str = ""
+    units: frozenset[str] = frozenset()
+    is_value: bool = False
 
     def held_by(self, quote: str, named: Sequence[NamedAnswer], known: Collection[str]) -> float:
         """Rate from 0 to 1 whether a sentence holds an answer of this type, ignoring ``known``
@@ -133,11 +152,11 @@ class ExpectedAnswerType:
             return 1.0 if _FATE.search(quote) else _IN_PART["fate"]
         return self._rate_names(quote, named, known) if self.kind else 0.5
 
-    def fits_answer(self, answer: str, known: Collection[str]) -> bool:
-        """Return whether a short answer says something new that is of this type: a number, a time
-        or a name, where that is asked for; ``known`` terms tell nothing new."""
+    def fits_answer(self, answer: str, known: Collection[str], quote: str = "") -> bool:
+        """Return whether a short answer in a ``quote`` says something new that is of this type: a
+        number, a time or a name, where that is asked for; ``known`` terms tell nothing new."""
         fresh = [w for w in words(answer) if w not in STOP_WORDS and stem(w) not in known]
-        if not fresh:
+        if not fresh or self.excludes(answer, quote):
             return False
         told = _remove_known(known, answer)
         if self.kind == "number" or self.kind in _MEASURED:
@@ -147,6 +166,23 @@ class ExpectedAnswerType:
         if self.is_name or self.kind == "person":
             return any(word in fresh for name in _PROPER.findall(answer) for word in words(name))
         return True
+
+    def excludes(self, answer: str, quote: str) -> bool:
+        """Return whether words of a quote can't be an answer of this type.
+
+        A clause that itself asks ("how much it costs") is no value, and another unit, or an hour
+        ("at seven"), no number of things."""
+        if (self.is_value or self.kind in VALUES) and _ASKING_CLAUSE.match(answer):
+            return True
+        return self.kind == "number" and (self._counts_other(answer) or _is_hour(answer, quote))
+
+    def _counts_other(self, answer: str) -> bool:
+        """Return whether an answer counts in another unit than the question, where either counts in
+        a unit of measure: money for things, things for years."""
+        units = _units_of(answer)
+        if self.units:
+            return units.isdisjoint(self.units) and bool(_COUNTED_NOUN.search(answer))
+        return bool(units and self.focus) and self.focus.isdisjoint(map(stem, words(answer)))
 
     def _rate_count(self, quote: str, known: Collection[str]) -> float:
         """Rate numbers in a quote: a number beside the counted noun scores more than other
@@ -215,7 +251,31 @@ def expected_answer_type(text: str) -> ExpectedAnswerType:
     focus = frozenset(map(stem, telling[-1:] or phrase[:1])) if word in _FOCUSED else frozenset()
     count = next((_NUMBER_WORDS.index(w) + 2 for w in phrase if w in _NUMBER_WORDS[:11]), 1)
     is_name = word in ("what", "which") and bool(_ASKS_NAME.search(text))
-    return ExpectedAnswerType(_classify_answer(text, word, phrase, is_name), focus, count, is_name)
+    kind = _classify_answer(text, word, phrase, is_name)
+    role = _ROLE.match(text)
+    return ExpectedAnswerType(
+        kind,
+        focus,
+        count,
+        is_name,
+        role=stem(role.group(1).casefold()) if role else "",
+        units=_units_of(" ".join(telling[-1:] or phrase[:1])),
+        is_value=bool(_ASKS_VALUE.search(text)),
+    )
+
+
+def _is_hour(answer: str, quote: str) -> bool:
+    """Return whether a quote tells the time by a number, and counts nothing by it."""
+    if not _HOUR.fullmatch(answer):
+        return False
+    counted = rf"\s+(?!(?:{'|'.join(STOP_WORDS)})\b)[a-z]{{3,}}"
+    return bool(re.search(rf"\b(?:at|until|till|past)\s+{answer}\b(?!{counted})", quote, re.I))
+
+
+def _units_of(text: str) -> frozenset[str]:
+    """Return the measures of which a text has a unit; an age has those of a duration."""
+    measured = ((kind, held) for kind, (_, held) in _MEASURED.items() if kind != "age")
+    return frozenset(kind for kind, held in measured if held.search(text))
 
 
 _FOCUSED = frozenset({"what", "which", "how"})

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tgraph.model import Judgement
 from tgraph.models.reader import Passage, PassageReading, Reader, SpanReading
-from tgraph.resources import load_weights
+from tgraph.resources import load_weights, word_set
 from tgraph.retrieve.base import Context
 from tgraph.retrieve.reasons import THIRD_WORDING
 from tgraph.retrieve.text.page_sentences import read_place_text
@@ -20,6 +20,7 @@ from tgraph.retrieve.text.sentence_readings import (
     compute_logit,
     find_likeliest,
     logit_probability,
+    measure_share,
 )
 from tgraph.retrieve.text.short_answers import short_answer_features
 
@@ -29,9 +30,8 @@ WEIGHTS = load_weights("answerable")
 _EARLIER_WEIGHTS = load_weights("confidence")
 """The bias, then what each of ``EarlierFeatures`` counts, for records of earlier wordings."""
 
-_MARKS = frozenset("`_/{}[]<>=#*|\\$@")
-_MOST_MARKS = 0.01
-"""The share of marks from which on passages are technical text and nothing else."""
+_PRONOUNS = word_set("questions", "pronouns")
+_SPEAKING = word_set("questions", "speaking")
 
 
 class AnswerableFeatures(NamedTuple):
@@ -39,15 +39,17 @@ class AnswerableFeatures(NamedTuple):
 
     ``ranked`` is the highest ranking score, ``relevance`` the sum of the logits that the best
     answer's passage and its sentence alone answer, ``unnamed`` the share of the question's names
-    that all passages lack, ``misfit`` 1 for an answer of another kind than asked for, ``marks`` the
-    share of the marks of code, paths and links in the passages, from 0 to 1, and ``unstated`` 1 for
-    a row of a table that has no word of what is asked for."""
+    that all passages lack, ``misfit`` 1 for an answer of another kind than asked for, ``pronouns``
+    and ``speaking`` the shares, in the passages, of pronouns for someone told of and of pronouns of
+    talk ("I", "you"), and ``unstated`` 1 for a row of a table that has no word of
+    what is asked for, and for a passage without the office whose holder is asked for."""
 
     ranked: float
     relevance: float
     unnamed: float
     misfit: float
-    marks: float
+    pronouns: float
+    speaking: float
     unstated: float = 0.0
 
     @property
@@ -129,17 +131,21 @@ def answerable_features(
 ) -> AnswerableFeatures:
     """Return the features of a question; ``alone`` is the reading of the best sentence alone."""
     unnamed = inquiry.names.intersection(*(reading.lacking for reading in readings))
-    known = inquiry.lexicon.term_set(inquiry.text)
-    text = "".join(dict.fromkeys(reading.passage_body for reading in readings))
-    marks = sum(character in _MARKS for character in text) / (len(text) or 1)
     return AnswerableFeatures(
         ranked=max(reading.features.ranked for reading in readings),
         relevance=best.features.relevance + bound_logit(alone.relevance),
         unnamed=len(unnamed) / (len(inquiry.names) or 1),
-        misfit=float(bool(best.answer) and not inquiry.sought.fits_answer(best.answer, known)),
-        marks=min(marks, _MOST_MARKS) / _MOST_MARKS,
-        unstated=float(best.lacks_asked),
+        misfit=float(bool(best.answer) and not _fits(inquiry, best)),
+        pronouns=measure_share(readings, _PRONOUNS),
+        speaking=measure_share(readings, _SPEAKING),
+        unstated=float(best.lacks_asked or inquiry.sought.role in best.lacking),
     )
+
+
+def _fits(inquiry: AnalysedQuestion, best: SentenceReading) -> bool:
+    """Return whether the answer of a reading is of the kind asked for."""
+    known = inquiry.lexicon.term_set(inquiry.text)
+    return inquiry.sought.fits_answer(best.answer, known, best.evidence.quote)
 
 
 def _judge_short_answer(
@@ -149,13 +155,15 @@ def _judge_short_answer(
     best: SentenceReading,
     alone: PassageReading,
 ) -> Judgement:
-    """Return the judgement with the probability that the short answer is right, and with the answer
-    of another document that differs."""
+    """Return the judgement with the probability that the short answer is right, 0 for words that
+    can't be of the kind asked for, and with the answer of another document that differs."""
     if not judgement.answer:
         return judgement
     in_order = sorted(readings, key=lambda each: (-each.likelihood, each is not best))
+    quote = best.evidence.quote
+    probability = short_answer_features(inquiry, in_order, alone).probability
     return replace(
         judgement,
-        short_confidence=short_answer_features(inquiry, in_order, alone).probability,
+        short_confidence=0.0 if inquiry.sought.excludes(best.answer, quote) else probability,
         rivals=find_rivals(inquiry, in_order),
     )

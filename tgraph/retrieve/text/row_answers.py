@@ -32,7 +32,7 @@ _TOTALS = frozenset(
 """Words that ask for what follows from several rows."""
 _UNNAMED_COLUMNS = frozenset({"person", "place"})
 """What may be asked for without a word for it: "Who", "Where"."""
-_TIME_HEADS = word_set("computing", "times")
+_TIME_HEADS = word_set("computing", "time_heads")
 """Heads of columns of times that don't say of which event."""
 
 _DIGIT_KINDS = frozenset({"number", *MEASURES})

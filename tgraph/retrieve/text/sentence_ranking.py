@@ -18,7 +18,7 @@ from tgraph.extract.entity_types import kind_of_class
 from tgraph.model import Edge, Evidence
 from tgraph.resources import load_weights
 from tgraph.retrieve.base import Context
-from tgraph.retrieve.text.answer_type import NamedAnswer
+from tgraph.retrieve.text.answer_type import VALUES, NamedAnswer
 from tgraph.retrieve.text.lexicon import (
     ENGLISH,
     Lexicon,
@@ -69,6 +69,9 @@ _ENDS = frozenset(".!?:;,\"'”’)…。！？»")
 
 PageSection = tuple[str, int, tuple[str, ...]]
 """A document, a page of it, and the headings that something there stands under."""
+
+HEADING_SHARE = 0.5
+"""The share of what a question's words tell that a heading must have to answer itself."""
 
 ASKED_ABOVE = 0.9
 """What the score of a heading that asks counts in that of a sentence under it."""
@@ -329,9 +332,10 @@ def rate_passages(
 ) -> dict[SentencePlace, Score]:
     """Rate how well each passage answers.
 
-    Headings score zero, as context of sentences below; where a heading asks, as in lists of
-    frequent questions, sentences below take most of the heading score. ``known`` caches lexical
-    features of this inquiry between ratings."""
+    Headings score zero, as context of sentences below, unless they answer themselves ("Foreman
+    Lecture: Ada Reeve"); where a heading asks, as in lists of frequent questions, sentences below
+    take most of the heading score. ``known`` caches lexical features of this inquiry between
+    ratings."""
     passage_list = list(passages)
     features_by_place = features_of(passage_list, inquiry, meaning, known)
     asking = {
@@ -342,12 +346,24 @@ def rate_passages(
     ratings: dict[SentencePlace, Score] = {}
     for passage in passage_list:
         features, score = features_by_place[passage.place], 0.0
-        if not passage.wording.is_heading:
+        if not passage.wording.is_heading or _answers_itself(passage, inquiry):
             alone = compute_score(features, inquiry)
             above = asking.get(passage.wording.section, 0.0)
             score = max(0.0, alone, ASKED_ABOVE * above + (1 - ASKED_ABOVE) * alone)
         ratings[passage.place] = Score(score, features.similar)
     return ratings
+
+
+def _answers_itself(passage: SentencePassage, inquiry: AnalysedQuestion) -> bool:
+    """Return whether a heading names what is asked about, and a value of the kind asked for."""
+    wording, weights = passage.wording, inquiry.weights
+    if inquiry.sought.kind not in VALUES or passage.quote.rstrip().endswith(_ASKS):
+        return False
+    stated = sum(w for t, w in weights.items() if rate_match(t, wording.quote, wording.roots))
+    if stated < HEADING_SHARE * inquiry.total:
+        return False
+    known = frozenset(weights) | inquiry.names
+    return inquiry.sought.held_by(passage.quote, (), known) >= 0.5
 
 
 def compute_score(features: SentenceFeatures, inquiry: AnalysedQuestion) -> float:

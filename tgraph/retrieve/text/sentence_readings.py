@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from operator import mul
 from typing import NamedTuple
 
 from tgraph.model import Evidence
 from tgraph.resources import load_weights
+from tgraph.retrieve.text.lexical import words
 
 WEIGHTS = load_weights("reading")
 """The bias, then what each of ``Features`` counts."""
@@ -71,6 +72,13 @@ class SentenceReading:
 
 def find_likeliest(readings: Sequence[SentenceReading]) -> SentenceReading | None:
     return max(readings, key=lambda each: (each.likelihood, each.evidence.iri), default=None)
+
+
+def measure_share(readings: Sequence[SentenceReading], listed: Collection[str]) -> float:
+    """Return the share of listed words among the words of the passages read."""
+    bodies = dict.fromkeys(reading.passage_body for reading in readings)
+    texts = [word for body in bodies for word in words(body)]
+    return sum(word in listed for word in texts) / (len(texts) or 1)
 
 
 def compute_logit(weights_: Sequence[float], features: Sequence[float]) -> float:

@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 from tgraph.models.reader import PassageReading
 from tgraph.resources import load_weights, word_set
-from tgraph.retrieve.text.lexical import words
 from tgraph.retrieve.text.question_analysis import AnalysedQuestion
 from tgraph.retrieve.text.sentence_readings import (
     SentenceReading,
     bound_logit,
     compute_logit,
     logit_probability,
+    measure_share,
 )
 
 WEIGHTS = load_weights("short_answer")
@@ -54,7 +54,7 @@ def short_answer_features(
     return ShortAnswerFeatures(
         bound_logit(span.score) if span else best.features.span,
         _measure_lead(inquiry, best, others),
-        _measure_pronouns(readings),
+        measure_share(readings, _PRONOUNS),
     )
 
 
@@ -70,13 +70,6 @@ def _measure_lead(
     if not same or not contrary:
         return _LARGEST_LEAD
     return max(-_LARGEST_LEAD, min(_LARGEST_LEAD, math.log(same / contrary)))
-
-
-def _measure_pronouns(readings: Sequence[SentenceReading]) -> float:
-    """Return the share of pronouns among the words of the passages read."""
-    bodies = dict.fromkeys(reading.passage_body for reading in readings)
-    texts = [word for body in bodies for word in words(body)]
-    return sum(word in _PRONOUNS for word in texts) / (len(texts) or 1)
 
 
 def _have_same_answer(
