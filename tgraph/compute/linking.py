@@ -254,7 +254,7 @@ def _link_periods(links: QuestionLinks, catalogue: Catalogue) -> QuestionLinks:
     columns and not to those of other years, and no bounds on what has a year."""
     dated = {known.iri: split_period(known.name) for known in catalogue.properties}
     properties, bounds = list(links.properties), list(links.bounds)
-    for span, asked in find_periods(links.words):
+    for span, asked in find_periods([word.text for word in links.words]):
         named = [
             known
             for known in catalogue.properties
