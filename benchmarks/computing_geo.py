@@ -1,7 +1,7 @@
 """Questions over an imported graph: GeoQuery's facts and questions, computed without a model.
 
     git clone https://github.com/jkkummerfeld/text2sql-data
-    python -m benchmarks.computing_geo text2sql-data --split test
+    python -m benchmarks.computing geo text2sql-data --split test
 
 The facts and questions are those of Zelle and Mooney (1996) with the SQL of Finegan-Dollak et al.
 (2018). The facts become RDF, which is imported as a user would; each question is asked in the mode
@@ -21,23 +21,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from pyoxigraph import Literal, NamedNode, RdfFormat, Triple, serialize
 
-import tgraph
+from benchmarks.computing_data import open_indexed
 from tgraph import vocabulary as v
 from tgraph.compute.algebra import Aggregate, CompareGroups, Count, Exists, GroupRows, RowShare
 from tgraph.compute.computation import Computation, compute_plan, plan_query
 from tgraph.compute.evaluation import Computed
 from tgraph.compute.results import decisive_solutions
-from tgraph.engine.components import Components
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.extensions.interchange import import_graph
 from tgraph.index.graph_source import GraphSource
 from tgraph.retrieve.labels import labels_of
-from tgraph.settings import load_settings
-from tgraph.testing import HashingEmbedder
 
 BASE = "http://example.org/geo/"
 COUNTRY = ("United States", ("usa", "us", "u.s.", "america", "United States of America"))
@@ -220,8 +216,7 @@ def import_facts(facts: sqlite3.Connection, folder: Path) -> KnowledgeGraph:
     data = serialize(make_triples(facts), format=RdfFormat.TURTLE)
     assert data is not None
     (folder / "geo.ttl").write_bytes(data)
-    parts = Components(load_settings(None, {}), folder / "cache", embedder=HashingEmbedder())
-    graph = tgraph.open(folder / "graph", create=True, parts=parts)
+    graph = open_indexed(folder, create=True)
     import_graph(graph, [folder / "geo.ttl"])
     return graph
 
@@ -290,14 +285,16 @@ def ask_question(graph: KnowledgeGraph, text: str) -> Computation:
     return compute_plan(plan_query(text, context), context)
 
 
-def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
-    """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what the set is asked with."""
     parser.add_argument("repository", type=Path)
     parser.add_argument("--split", default="test", help="train, dev, test, or several with +")
     parser.add_argument("--misses", action="store_true")
     parser.add_argument("--most", type=int)
-    options = parser.parse_args(arguments)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Ask the questions of a split, and print the figures."""
     facts = open_facts(read_file(options.repository, "data/geography-db.sql"))
     text = read_file(options.repository, "data/geography.json")
     asked = list(read_questions(text, options.split))
@@ -316,8 +313,3 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
         "right_of_answered": round(right / answered, 3) if answered else None,
     }
     print(json.dumps(figures))
-    return figures
-
-
-if __name__ == "__main__":
-    main()

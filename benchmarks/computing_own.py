@@ -1,6 +1,6 @@
 """Questions of an analyst over twelve public files, computed without a model.
 
-    python -m benchmarks.computing_own --data DIR [--mode auto] [--graphs DIR] [--misses]
+    python -m benchmarks.computing own --data DIR [--mode auto] [--graphs DIR] [--misses]
 
 The questions, their gold answers and where the files come from are in ``computing_questions.toml``;
 the data are not in this repository. DIR holds each file under its ``name`` there. A table is
@@ -24,7 +24,7 @@ import re
 import tempfile
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -195,14 +195,16 @@ def print_counts(title: str, counted: Iterable[tuple[str, str]]) -> None:
         print(f"{key:32}" + "".join(f"{counts[key, verdict]:10}" for verdict in VERDICTS))
 
 
-def main(arguments: Sequence[str] | None = None) -> dict[str, dict[str, int]]:
-    """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what the set is asked with."""
     parser.add_argument("--data", type=Path, required=True, help="the folder of the files")
     parser.add_argument("--graphs", type=Path, help="keep the graphs here")
     parser.add_argument("--mode", default="sparql", help="sparql or auto")
     parser.add_argument("--misses", action="store_true")
-    options = parser.parse_args(arguments)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Ask all questions, and print the verdicts."""
     questions = read_questions(QUESTIONS)
     verdicts: dict[OwnQuestion, str] = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -224,8 +226,3 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, dict[str, int]]:
         for kind in ("answerable", "unanswerable")
     }
     print(f"\n{json.dumps(figures)}")
-    return figures
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
 """Computed questions over a million triples: CPU seconds of planning and evaluating each.
 
-    python -m benchmarks.computing_scale
+    python -m benchmarks.computing scale
 
 Makes the statements that an import of ``--resources`` things leaves in knowledge, in five classes,
 each with a label, a type and five edges, in a store of their own in a temporary folder
@@ -123,7 +123,7 @@ def measure_all(folder: Path, count: int) -> None:
         make_store(folder, count)
     print(f"{'cold':>6} {'warm':>6} {'rows':>7}")
     for question in QUESTIONS:
-        command = [sys.executable, "-m", "benchmarks.computing_scale", "--folder", str(folder)]
+        command = [sys.executable, "-m", "benchmarks.computing", "scale", "--folder", str(folder)]
         run = subprocess.run(
             [*command, "--question", question], check=True, capture_output=True, text=True
         )
@@ -134,12 +134,15 @@ def measure_all(folder: Path, count: int) -> None:
         )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what is measured."""
     parser.add_argument("--resources", type=int, default=200_000)
     parser.add_argument("--folder", type=Path, help="where the store is kept, or lies")
     parser.add_argument("--question", help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Make the store where it isn't there, and measure each question in a process of its own."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = arguments.folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
@@ -147,7 +150,3 @@ def main() -> None:
             measure_question(arguments.question, folder)
         else:
             measure_all(folder, arguments.resources)
-
-
-if __name__ == "__main__":
-    main()

@@ -51,11 +51,20 @@ def find_doubt(query: Query, links: QuestionLinks) -> str:
     return next((text for doubt in doubts for text in doubt(query, links)), "")
 
 
-def doubt_result(query: Query, terms: Sequence[Object] | None, links: QuestionLinks) -> str:
-    """Return why a result is hardly an answer, empty where nothing speaks against it; ``terms`` is
-    None where the result isn't known."""
-    if terms is None:
-        return ""
+def may_doubt_result(query: Query, links: QuestionLinks) -> bool:
+    """Return whether the result of a query may speak against it. To evaluate a query twice is dear,
+    and the values of all members, that the catalogue counts, are some."""
+    if "or" in _lowers(links):
+        return True
+    is_chosen = bool(query.rows.conditions or query.rows.only)
+    is_of_year = isinstance(query, Extreme) and query.path and query.path.kind == "year"
+    return bool(is_of_year) or (
+        is_chosen and isinstance(query, Aggregate | CompareTwo | Extreme | ListRows)
+    )
+
+
+def doubt_result(query: Query, terms: Sequence[Object], links: QuestionLinks) -> str:
+    """Return why a result is hardly an answer, empty where nothing speaks against it."""
     is_zero = isinstance(query, Aggregate) and all(not float(_text(term)) for term in terms)
     if is_zero or (isinstance(query, CompareTwo | Extreme) and not terms):
         return "nothing has a value to compute with"

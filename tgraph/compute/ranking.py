@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from tgraph.compute.algebra import Query
-from tgraph.compute.doubts import doubt_result, find_doubt
+from tgraph.compute.doubts import doubt_result, find_doubt, may_doubt_result
 from tgraph.compute.linking import QuestionLinks
 from tgraph.compute.parts import CandidateQuery
 from tgraph.model import Object
@@ -61,7 +61,10 @@ def doubt_readings(
     judged = []
     for reading in ranked[:MOST_EVALUATED]:
         query = reading.candidate.query
-        doubt = find_doubt(query, links) or doubt_result(query, find_terms(query), links)
+        doubt = find_doubt(query, links)
+        if not doubt and may_doubt_result(query, links):
+            terms = find_terms(query)
+            doubt = "" if terms is None else doubt_result(query, terms, links)
         likelihood = round(reading.likelihood * (DOUBTED if doubt else 1.0), 6)
         judged.append(replace(reading, likelihood=likelihood, doubt=doubt))
     return sorted(
