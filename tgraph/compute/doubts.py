@@ -37,6 +37,10 @@ _TOKEN = re.compile(r"\d+(?:[-–:./]\d+)+|\w+")
 _BEFORE_HEADS = ("is", "was", "are", "were", "the")
 
 
+MOST_DOUBTED = 10_000
+"""The members of a class from which on a result is too dear to be known twice."""
+
+
 def find_doubt(query: Query, links: QuestionLinks) -> str:
     """Return why a question hardly means a query, empty where nothing speaks against it."""
     doubts = (
@@ -56,11 +60,13 @@ def may_doubt_result(query: Query, links: QuestionLinks) -> bool:
     and the values of all members, that the catalogue counts, are some."""
     if "or" in _lowers(links):
         return True
+    known_class = query.rows.known_class
+    if known_class is not None and known_class.members > MOST_DOUBTED:
+        return False
+    if isinstance(query, Extreme) and query.path and query.path.kind == "year":
+        return True
     is_chosen = bool(query.rows.conditions or query.rows.only)
-    is_of_year = isinstance(query, Extreme) and query.path and query.path.kind == "year"
-    return bool(is_of_year) or (
-        is_chosen and isinstance(query, Aggregate | CompareTwo | Extreme | ListRows)
-    )
+    return is_chosen and isinstance(query, Aggregate | CompareTwo | Extreme | ListRows)
 
 
 def doubt_result(query: Query, terms: Sequence[Object], links: QuestionLinks) -> str:

@@ -211,7 +211,7 @@ def count_knowledge(store: Store, *, is_whole: bool = False) -> CatalogueCounts:
     """Return what a catalogue is made of, counted in a store."""
     tables = tuple(read_tables(store, _read_rows(store)))
     columns = {column.property for known in tables for column in known.columns}
-    asked: _Parameters = {"properties": _relations(store, columns, is_whole=is_whole)}
+    parameters: _Parameters = {"properties": _relations(store, columns, is_whole=is_whole)}
     return CatalogueCounts(
         {
             text_of(row["class"]): _number(row["members"])
@@ -219,7 +219,7 @@ def count_knowledge(store: Store, *, is_whole: bool = False) -> CatalogueCounts:
         },
         {
             (text_of(row["class"]), text_of(row["property"])): _number(row["subjects"])
-            for row in iterate_rows(store, "catalogue/domains", asked)
+            for row in iterate_rows(store, "catalogue/domains", parameters)
         },
         {
             (text_of(row["property"]), text_of(row["kind"])): (
@@ -227,10 +227,10 @@ def count_knowledge(store: Store, *, is_whole: bool = False) -> CatalogueCounts:
                 _number(row["subjects"]),
                 _number(row["measures"]),
             )
-            for row in iterate_rows(store, "catalogue/properties", asked)
+            for row in iterate_rows(store, "catalogue/properties", parameters)
         },
-        count_values(store, asked["properties"]),
-        _count_namesakes(store, asked),
+        count_values(store, parameters["properties"]),
+        _count_namesakes(store, parameters),
         tables,
     )
 
@@ -249,14 +249,14 @@ def make_catalogue(store: Store, counts: CatalogueCounts) -> Catalogue:
     tables = (_with_type(known, counts.members, labels) for known in counts.tables)
     known_classes = (*_without_doubles(types), *tables)
     synonyms = _synonyms(store, {known_class.type for known_class in known_classes})
-    named = [
+    labelled = [
         replace(
             known_class,
             synonyms=(*synonyms.get(known_class.type, ()), *known_class.synonyms),
         )
         for known_class in known_classes
     ]
-    classes = sorted((*named, *_name_classes(counts.namesakes)), key=_class_order)
+    classes = sorted((*labelled, *_name_classes(counts.namesakes)), key=_class_order)
     properties = _make_properties(store, counts)
     return Catalogue(tuple(classes), tuple(sorted(properties, key=_property_order)))
 
@@ -265,8 +265,8 @@ def _without_doubles(types: Sequence[KnownClass]) -> Iterator[KnownClass]:
     """Yield the types, of those with one label and the same members only one: what an imported
     graph gives a class has the type of the class's label too."""
     distinct: dict[tuple[object, ...], KnownClass] = {}
-    own = v.type_iri("")
-    for known in sorted(types, key=lambda known: (known.key.startswith(own), known.key)):
+    own_types = v.type_iri("")
+    for known in sorted(types, key=lambda known: (known.key.startswith(own_types), known.key)):
         label = known.label.casefold()
         distinct.setdefault((label, known.members, known.properties), known)
     yield from distinct.values()
@@ -276,8 +276,8 @@ def _relations(store: Store, columns: Collection[NamedNode], *, is_whole: bool) 
     """Return the properties that tables or imported graphs state, or all."""
     quads = store.match(None, v.RDF_TYPE, v.tg("Relation"), v.KNOWLEDGE_GRAPH)
     relations = {quad.subject for quad in quads if isinstance(quad.subject, NamedNode)}
-    asked = (iri for iri in relations if is_whole or is_structured(iri, columns))
-    return sorted(asked, key=str)
+    parameters = (iri for iri in relations if is_whole or is_structured(iri, columns))
+    return sorted(parameters, key=str)
 
 
 def is_structured(iri: NamedNode, columns: Collection[NamedNode]) -> bool:
@@ -347,14 +347,14 @@ def count_values(store: Store, properties: Sequence[Term]) -> dict[str, Property
     """Return the values of each property."""
     kept: defaultdict[str, PropertyValues] = defaultdict(PropertyValues)
     for row in iterate_rows(store, "catalogue/values", {"properties": properties}):
-        own, value = kept[text_of(row["property"])], row["value"]
-        own.distinct += 1
+        entry, value = kept[text_of(row["property"])], row["value"]
+        entry.distinct += 1
         if isinstance(value, NamedNode | Literal) and len(value.value) <= LONGEST_VALUE:
-            own.frequent.append((value, _number(row["statements"])))
-            if len(own.frequent) > 2 * MOST_VALUES:
-                own.frequent = most_frequent_values(own.frequent)
-    for own in kept.values():
-        own.frequent = most_frequent_values(own.frequent)
+            entry.frequent.append((value, _number(row["statements"])))
+            if len(entry.frequent) > 2 * MOST_VALUES:
+                entry.frequent = most_frequent_values(entry.frequent)
+    for entry in kept.values():
+        entry.frequent = most_frequent_values(entry.frequent)
     return dict(kept)
 
 
@@ -414,8 +414,10 @@ def _title_of(row: _CatalogueRow, document: str, *, is_only: bool) -> str:
 
 def read_rows_of(store: Store, chunks: Sequence[str]) -> Iterator[_CatalogueRow]:
     """Yield the rows of tables in chunks."""
-    asked = {"chunks": [NamedNode(chunk) for chunk in chunks]}
-    return _group_cells(iterate_rows(store, "catalogue/cells-of", asked)) if chunks else iter(())
+    parameters = {"chunks": [NamedNode(chunk) for chunk in chunks]}
+    return (
+        _group_cells(iterate_rows(store, "catalogue/cells-of", parameters)) if chunks else iter(())
+    )
 
 
 def _read_rows(store: Store) -> Iterator[_CatalogueRow]:
@@ -524,8 +526,8 @@ def _noun_of_title(title: str, heads: Iterable[str]) -> str:
     while words and words[-1] in word_set("tables", "collections"):
         words.pop()
     noun = words[-1] if words and words[-1].isalpha() else ""
-    named = {singular_of(word) for head in heads for word in head.lower().split()}
-    return "" if singular_of(noun) in named else noun
+    labelled = {singular_of(word) for head in heads for word in head.lower().split()}
+    return "" if singular_of(noun) in labelled else noun
 
 
 def _count_rows(rows: Sequence[_CatalogueRow]) -> int:
@@ -536,15 +538,15 @@ def _count_rows(rows: Sequence[_CatalogueRow]) -> int:
 # --- names ------------------------------------------------------------------------------------
 
 
-def _count_namesakes(store: Store, asked: _Parameters) -> dict[str, dict[str, frozenset[str]]]:
+def _count_namesakes(store: Store, parameters: _Parameters) -> dict[str, dict[str, frozenset[str]]]:
     """Return the things without a class that each word begins the name of, with their properties:
     Pump P1 and Pump P2 for "pump"."""
     groups: defaultdict[str, defaultdict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
-    for row in iterate_rows(store, "catalogue/names", asked):
+    for row in iterate_rows(store, "catalogue/names", parameters):
         if word := first_word(text_of(row["label"])):
             groups[word][text_of(row["subject"])].add(text_of(row["property"]))
     return {
-        word: {member: frozenset(own) for member, own in group.items()}
+        word: {member: frozenset(entry) for member, entry in group.items()}
         for word, group in groups.items()
     }
 
@@ -574,20 +576,20 @@ def _name_classes(namesakes: Mapping[str, Mapping[str, frozenset[str]]]) -> Iter
 
 def _labels(store: Store, iris: Iterable[str]) -> dict[str, str]:
     """Return the labels of resources; the local name of one without label."""
-    wanted = sorted({iri for iri in iris if v.is_iri(iri)})
+    sought = sorted({iri for iri in iris if v.is_iri(iri)})
     labels: dict[str, str] = {}
-    for row in select_rows(store, "retrieve/labels", {"items": [NamedNode(i) for i in wanted]}):
+    for row in select_rows(store, "retrieve/labels", {"items": [NamedNode(i) for i in sought]}):
         labels.setdefault(text_of(row["item"]), text_of(row["label"]))
-    return {iri: labels.get(iri) or v.local_words(iri) for iri in wanted}
+    return {iri: labels.get(iri) or v.local_words(iri) for iri in sought}
 
 
 def _synonyms(store: Store, iris: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """Return the other labels of classes and properties that have some, sorted."""
-    wanted = [NamedNode(iri) for iri in sorted(filter(v.is_iri, iris))]
+    sought = [NamedNode(iri) for iri in sorted(filter(v.is_iri, iris))]
     names: defaultdict[str, set[str]] = defaultdict(set)
-    for row in select_rows(store, "retrieve/aliases", {"entities": wanted}):
+    for row in select_rows(store, "retrieve/aliases", {"entities": sought}):
         names[text_of(row["entity"])].add(text_of(row["alias"]))
-    return {iri: tuple(sorted(own)) for iri, own in names.items()}
+    return {iri: tuple(sorted(entry)) for iri, entry in names.items()}
 
 
 def _node(term: Term | None) -> NamedNode:

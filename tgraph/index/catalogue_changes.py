@@ -66,7 +66,7 @@ def revise_counts(
         dict(before.kinds),
         dict(before.values),
         {word: dict(group) for word, group in before.namesakes.items()},
-        tuple(sorted(tables, key=lambda known: known.key)),
+        tuple(sorted(tables, key=lambda by_value: by_value.key)),
     )
     revision = _Revision(change, before, after)
     subjects = revision.find_subjects()
@@ -121,8 +121,8 @@ class _Change:
             elif quad.predicate == v.RDF_TYPE and isinstance(quad.subject, NamedNode):
                 members = self.members_of(quad) if quad.object == _ENTITY_TYPE else {quad.subject}
                 for member in members:
-                    stated = self.quads_of(member, before=False)
-                    names |= {edge_of(q.triple) for q in stated if v.is_statement(q.predicate)}
+                    matches = self.quads_of(member, before=False)
+                    names |= {edge_of(q.triple) for q in matches if v.is_statement(q.predicate)}
         for name in list(names):
             quads = self.store.match(NamedNode(name), v.tg("original"), None, v.KNOWLEDGE_GRAPH)
             names |= {text_of(quad.object) for quad in quads}
@@ -195,13 +195,13 @@ class _Revision:
                 if isinstance(q.object, Literal) and self._is_asked(q.predicate, before=is_before)
             }
             self._measured = _measured_values(self._change.store, list(literals))
-            for subject, own in quads.items():
-                self._add_subject(subject, own, is_before=is_before)
+            for subject, entry in quads.items():
+                self._add_subject(subject, entry, is_before=is_before)
         _add_counts(self._after.members, self._sums.members)
         _add_counts(self._after.domains, self._sums.domains)
         for key, added in self._sums.kinds.items():
             old = self._after.kinds.get(key, (0, 0, 0))
-            statements, owners, measures = (n + more for n, more in zip(old, added, strict=True))
+            statements, owners, measures = (n + delta for n, delta in zip(old, added, strict=True))
             self._after.kinds[key] = statements, owners, measures
             if not statements:
                 del self._after.kinds[key]
@@ -216,10 +216,10 @@ class _Revision:
             and isinstance(quad.object, NamedNode)
             and self._is_declared(quad.object, before=is_before)
         }
-        stated = [quad for quad in quads if self._is_asked(quad.predicate, before=is_before)]
-        properties = {quad.predicate.value for quad in stated}
-        kinds = {(quad.predicate.value, _datatype_of(quad.object)) for quad in stated}
-        for quad in stated:
+        matches = [quad for quad in quads if self._is_asked(quad.predicate, before=is_before)]
+        properties = {quad.predicate.value for quad in matches}
+        kinds = {(quad.predicate.value, _datatype_of(quad.object)) for quad in matches}
+        for quad in matches:
             counts = sums.kinds[quad.predicate.value, _datatype_of(quad.object)]
             counts[0] += sign
             counts[2] += sign * (quad.object in self._measured)
@@ -275,8 +275,8 @@ Key = TypeVar("Key")
 
 
 def _add_counts(counts: dict[Key, int], added: Mapping[Key, int]) -> None:
-    for key, more in added.items():
-        counts[key] = counts.get(key, 0) + more
+    for key, delta in added.items():
+        counts[key] = counts.get(key, 0) + delta
         if not counts[key]:
             del counts[key]
 
@@ -300,18 +300,22 @@ def _revise_values(
 ) -> PropertyValues | None:
     """Return the values of a property after values were added or removed, so many times each; None
     where a value that isn't known may be one of the most frequent now."""
-    known = dict(before.frequent)
+    by_value = dict(before.frequent)
     distinct = before.distinct
-    least = known[before.frequent[-1][0]] if len(known) == MOST_VALUES else 0
-    for value, more in added.items():
-        needed = max(more, 0) + max(least, 1)
-        stated = store.match(None, NamedNode(iri), value, v.KNOWLEDGE_GRAPH)
-        count = known[value] + more if value in known else sum(1 for _ in islice(stated, needed))
-        distinct += bool(count) - (count > more)
-        known.pop(value, None)
+    least = by_value[before.frequent[-1][0]] if len(by_value) == MOST_VALUES else 0
+    for value, delta in added.items():
+        needed = max(delta, 0) + max(least, 1)
+        matches = store.match(None, NamedNode(iri), value, v.KNOWLEDGE_GRAPH)
+        count = (
+            by_value[value] + delta
+            if value in by_value
+            else sum(1 for _ in islice(matches, needed))
+        )
+        distinct += bool(count) - (count > delta)
+        by_value.pop(value, None)
         if count and isinstance(value, NamedNode | Literal) and len(value.value) <= LONGEST_VALUE:
-            known[value] = count
-    ordered = most_frequent_values(list(known.items()))
+            by_value[value] = count
+    ordered = most_frequent_values(list(by_value.items()))
     if least and (len(ordered) < MOST_VALUES or _rank(ordered[-1]) > _rank(before.frequent[-1])):
         return None
     return PropertyValues(distinct, ordered)
