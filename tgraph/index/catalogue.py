@@ -110,9 +110,8 @@ class KnownProperty:
     @property
     def truth(self) -> Literal | None:
         """The value that says yes, where all values say yes or no; None for other values."""
-        stated = {known.value for known in self.values}
-        is_flag = self.distinct == 2
-        return next((yes for no, yes in _TRUTHS if is_flag and stated == {no, yes}), None)
+        values = {each.value for each in self.values} if self.distinct == 2 else set()
+        return next((yes for no, yes in _TRUTHS if values == {no, yes}), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,10 +292,10 @@ def split_glued(label: str) -> tuple[str, ...]:
     "sugar percent" of ``sugarpercent``; empty for any other label."""
     if not label.isalpha() or not label.islower() or len(label) < 2 * _LEAST_GLUED:
         return ()
-    known = common_words()
+    vocabulary = common_words()
     ends = range(_LEAST_GLUED, len(label) - _LEAST_GLUED + 1)
-    pairs = [f"{label[:at]} {label[at:]}" for at in ends if known >= {label[:at], label[at:]}]
-    return tuple(pairs) if label not in known and len(pairs) == 1 else ()
+    pairs = [f"{label[:at]} {label[at:]}" for at in ends if vocabulary >= {label[:at], label[at:]}]
+    return tuple(pairs) if label not in vocabulary and len(pairs) == 1 else ()
 
 
 _LEAST_GLUED = 3
@@ -458,8 +457,10 @@ def _build_table(
     heads = [column.head for _, column in columns]
     common = frozenset.intersection(*(row.types for row in rows))
     titled = class_of_title(title, heads)
-    own = v.type_iri(titled)
-    type_iri = min(common, key=lambda iri: (members.get(iri, 0), iri != own, iri), default="")
+    type_of_title = v.type_iri(titled)
+    type_iri = min(
+        common, key=lambda iri: (members.get(iri, 0), iri != type_of_title, iri), default=""
+    )
     return KnownClass(
         "table",
         key,
@@ -483,8 +484,8 @@ def _noun_of_title(title: str, heads: Iterable[str]) -> str:
     while words and words[-1] in word_set("tables", "collections"):
         words.pop()
     noun = words[-1] if words and words[-1].isalpha() else ""
-    named = {singular_of(word) for head in heads for word in head.lower().split()}
-    return "" if singular_of(noun) in named else noun
+    nouns = {singular_of(word) for head in heads for word in head.lower().split()}
+    return "" if singular_of(noun) in nouns else noun
 
 
 def _count_rows(rows: Sequence[_CatalogueRow]) -> int:

@@ -233,9 +233,9 @@ class _Subject:
         """Return whether the names of the rows tell them apart, or few rows repeat what an
         identifier says to be the same thing."""
         names = [self._words_of_name(row) for row in self._rows]
-        named = list(filter(None, names))
-        repeated = len(named) - len(set(named))
-        return not repeated or (repeated <= _FEW * len(named) and self._repeats_things(names))
+        texts = list(filter(None, names))
+        repeated = len(texts) - len(set(texts))
+        return not repeated or (repeated <= _FEW * len(texts) and self._repeats_things(names))
 
     def _words_of_name(self, row: dict[int, str]) -> str:
         cells = list(row.values())
