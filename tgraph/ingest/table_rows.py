@@ -261,13 +261,13 @@ class _Subject:
     def label(self, cells: dict[int, str]) -> tuple[int, ...]:
         """Return which of a row's cells name its subject: those of the naming columns, and the
         identifier where another row has the same names."""
-        named = [column for column in self._names if not is_missing(cells.get(column, ""))]
+        columns = [column for column in self._names if not is_missing(cells.get(column, ""))]
         if self._identifier in cells and (
-            not named or _name_of(cells, self._names) in self._ambiguous
+            not columns or _name_of(cells, self._names) in self._ambiguous
         ):
-            named = list(dict.fromkeys((*named, self._identifier)))
+            columns = list(dict.fromkeys((*columns, self._identifier)))
         places = list(cells)
-        return tuple(places.index(column) for column in named)
+        return tuple(places.index(column) for column in columns)
 
     def _texts(self, column: int) -> list[str]:
         return [row[column] for row in self._rows if not is_missing(row.get(column, ""))]
