@@ -189,6 +189,7 @@ def _doubt_count(query: Query, links: QuestionLinks) -> Iterator[str]:
         return
     if query.distinct and len(query.rows.only) == 1:
         yield "a row has one value, which may name several"
+    yield from _doubt_topic(query, links)
     lowers = _lowers(links)
     if query.distinct and word_set("computing", "different").isdisjoint(lowers):
         known_class = query.rows.known_class
@@ -199,6 +200,24 @@ def _doubt_count(query: Query, links: QuestionLinks) -> Iterator[str]:
         is_counted = any(min(link.span) == max(span) + 1 for span in counts)
         if is_counted and link.score > BY_SYNONYM and link.known.kind == "number":
             yield f"{link.known.label} is a number itself"
+
+
+def _doubt_topic(query: Count, links: QuestionLinks) -> Iterator[str]:
+    """Doubt the number of what only the end of a table's title names, of rows that are called
+    otherwise and that no value chooses: of "Car crashes" each row may be a state."""
+    known_class = query.rows.known_class
+    if (
+        known_class is None
+        or not known_class.type
+        or any(isinstance(c, Equals) for c in query.rows.conditions)
+    ):
+        return
+    called = _stems(known_class.type_label) | _stems(known_class.type.rpartition(":")[2])
+    keys = (known_class.key, known_class.type)
+    texts = [links.text(link.span) for link in links.classes if link.known.key in keys]
+    title = _stems(known_class.label)
+    if texts and all(title >= _stems(text) and called.isdisjoint(_stems(text)) for text in texts):
+        yield f"“{texts[0]}” may be a topic, and no row"
 
 
 def _asked_properties(query: Query, links: QuestionLinks) -> list[PropertyLink]:

@@ -252,19 +252,19 @@ def link_question(
 def _link_periods(links: QuestionLinks, catalogue: Catalogue) -> QuestionLinks:
     """Return the links where the question names years that columns are called after: to these
     columns and not to those of other years, and no bounds on what has a year."""
-    dated = {known.iri: split_period(known.name) for known in catalogue.properties}
+    dated = {column.iri: split_period(column.name) for column in catalogue.properties}
     properties, bounds = list(links.properties), list(links.bounds)
-    for span, asked in find_periods([word.text for word in links.words]):
-        named = [
-            known
-            for known in catalogue.properties
-            if (period := dated[known.iri][1]) and period.is_same(asked)
+    for span, years in find_periods([word.text for word in links.words]):
+        columns = [
+            column
+            for column in catalogue.properties
+            if (period := dated[column.iri][1]) and period.is_same(years)
         ]
-        if named:
+        if columns:
             properties = [link for link in properties if not dated[link.known.iri][1]]
             bounds = [bound for bound in bounds if bound.span.isdisjoint(span)]
-            for known in named:
-                properties += _link_dated(known, dated[known.iri][0], span, links.words)
+            for column in columns:
+                properties += _link_dated(column, dated[column.iri][0], span, links.words)
     return replace(links, properties=tuple(properties), bounds=tuple(bounds))
 
 
@@ -401,7 +401,7 @@ def _written_name(known: KnownProperty, words: Sequence[LinkedWord]) -> str:
     """Return what a property is called, as two words where these are glued together and the
     question doesn't write them so."""
     name = known.name
-    parts = next((other for other in known.synonyms if other.replace(" ", "") == name), name)
+    parts = next((synonym for synonym in known.synonyms if synonym.replace(" ", "") == name), name)
     return name if any(word.lower == name for word in words) else parts
 
 
@@ -530,12 +530,12 @@ def _link_truths(
 ) -> Iterator[ValueLink]:
     """Yield what names a property whose values say yes or no: "chocolate" is a yes in the column
     chocolate."""
-    for known in catalogue.properties:
-        stems = _label_stems(known.name)
-        if known.truth is not None and stems:
+    for column in catalogue.properties:
+        stems = _label_stems(column.name)
+        if column.truth is not None and stems:
             for span in _spans_of(stems, words):
                 if not span <= taken:
-                    yield ValueLink(span, "yes", (known.truth,), BY_STEMS, (known.iri,))
+                    yield ValueLink(span, "yes", (column.truth,), BY_STEMS, (column.iri,))
 
 
 def _without_class(

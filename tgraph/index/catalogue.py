@@ -112,9 +112,8 @@ class KnownProperty:
     @property
     def truth(self) -> Literal | None:
         """The value that says yes, where all values say yes or no; None for other values."""
-        stated = {known.value for known in self.values}
-        is_flag = self.distinct == 2
-        return next((yes for no, yes in _TRUTHS if is_flag and stated == {no, yes}), None)
+        values = {each.value for each in self.values} if self.distinct == 2 else set()
+        return next((yes for no, yes in _TRUTHS if values == {no, yes}), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,10 +333,10 @@ def split_glued(label: str) -> tuple[str, ...]:
     "sugar percent" of ``sugarpercent``; empty for any other label."""
     if not label.isalpha() or not label.islower() or len(label) < 2 * _LEAST_GLUED:
         return ()
-    known = common_words()
+    vocabulary = common_words()
     ends = range(_LEAST_GLUED, len(label) - _LEAST_GLUED + 1)
-    pairs = [f"{label[:at]} {label[at:]}" for at in ends if known >= {label[:at], label[at:]}]
-    return tuple(pairs) if label not in known and len(pairs) == 1 else ()
+    pairs = [f"{label[:at]} {label[at:]}" for at in ends if vocabulary >= {label[:at], label[at:]}]
+    return tuple(pairs) if label not in vocabulary and len(pairs) == 1 else ()
 
 
 _LEAST_GLUED = 3
@@ -509,12 +508,18 @@ def _with_type(
     known: KnownClass, members: Mapping[str, int], labels: Mapping[str, str]
 ) -> KnownClass:
     """Return a table with the least type that its rows have in common."""
-    iri = min(known.common_types, key=lambda iri: (members.get(iri, 0), iri), default="")
     title = "" if known.label == _UNTITLED else known.label
+    titled = class_of_title(title, [column.head for column in known.columns])
+    type_of_title = v.type_iri(titled)
+    iri = min(
+        known.common_types,
+        key=lambda iri: (members.get(iri, 0), iri != type_of_title, iri),
+        default="",
+    )
     return replace(
         known,
         type=iri,
-        type_label=labels.get(iri, "") or class_of_title(title),
+        type_label=labels.get(iri, "") or titled,
         is_whole_type=bool(iri) and members.get(iri) == known.members,
     )
 
