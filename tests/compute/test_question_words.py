@@ -55,6 +55,11 @@ OF_BRIDGES = {
     "Which river is the most common?": "Ask and Lua share the most bridges",
     "Which bridge is the longest and when was it opened?": "Austbro has the greatest length of the"
     " 4 bridges: 410 m. The opened of Austbro is 1977.",
+    "What is the length of the bridge that crosses the Ask and opened before 1920?": "The length of"
+    " Nordbro, East is 210 m.",
+    "Which bridge carries the most truck lanes?": "Austbro has the greatest truck lanes",
+    "Which bridge has the most truck lanes and how long is it?": "Austbro has the greatest truck"
+    " lanes of the 4 bridges: 6. The length of Austbro is 410 m.",
     "What is the longest bridge of each river?": "Maximum of length by river: Lua 410 m (Austbro)"
     " and Ask 340 m (Vestbro (new)).",
 }

@@ -153,10 +153,19 @@ def _doubt_order(query: Query, links: QuestionLinks) -> Iterator[str]:
     path = totalled_path(query)
     if path is None:
         return
+    if isinstance(query, Aggregate) and query.total == "sum" and _numbers_rows(path):
+        yield f"{path.last.label} only numbers the rows"
     is_ordered = isinstance(query, Extreme | CompareTwo) or bool(getattr(query, "place", None))
     if is_ordered and not word_set("computing", "ranks").isdisjoint(path.last.name.lower().split()):
         yield f"the greatest of {path.last.label} may be the last"
     yield from _doubt_numbers(path)
+
+
+def _numbers_rows(path: Path) -> bool:
+    """Return whether the values of a property are 1, 2, 3 and so on."""
+    known = path.last
+    places = {str(place) for place in range(1, known.distinct + 1)}
+    return known.distinct == known.statements > 4 and {v.label for v in known.values} <= places
 
 
 def _doubt_numbers(path: Path) -> Iterator[str]:

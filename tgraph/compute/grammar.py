@@ -299,8 +299,8 @@ class _Grammar:
         span: Span = frozenset().union(*(link.span for link in name_links))
         if name_links:
             best, why = max(name_links, key=lambda link: link.score), self._links.text(span)
-            verb, score = self._links.verb, best.score
-            if verb and score > BY_SYNONYM and max(verb) + 1 == min(asked):
+            verb, score = self._links.verb_before(asked), best.score
+            if verb and score > BY_SYNONYM:
                 asked, score = asked | verb, score * ASSUMED_VERB  # "carry more than 3 lanes"
             return span | asked, score, f"“{why}” names it"
         if names & set(map(stem, own.name.lower().replace("_", " ").split())):
@@ -425,7 +425,8 @@ class _Grammar:
         cues = self._links.cue("count") | frozenset(starts)
         for link in self._links_to(known_class):
             if min(link.span) > starts[-1] and link.span.isdisjoint(part.span):
-                yield Path((link.known,)), QueryPart(link.span | cues, (link.score,))
+                scores = () if link.score > BY_SYNONYM else (link.score,)
+                yield Path((link.known,)), QueryPart(link.span | cues, scores)
 
     def _compared(
         self, known_class: KnownClass, base: QueryPart, rows: Rows

@@ -170,6 +170,12 @@ class QuestionLinks:
         cue = self.cue("count")
         return cue if cue and max(cue) + 1 == min(span, default=0) else frozenset()
 
+    def verb_before(self, span: Span) -> Span:
+        """Return the verb, where nothing but free words stands between it and a span."""
+        start, end = max(self.verb, default=0), min(span, default=0)
+        between = range(start + 1, end)
+        return self.verb if start < end and self.content.isdisjoint(between) else Span()
+
     @property
     def content(self) -> Span:
         """The positions of content words, which a query must account for; words that only shape
@@ -298,10 +304,12 @@ def _find_verb(links: QuestionLinks) -> Span:
     helping, denying = word_set("computing", "whether"), word_set("computing", "denying_verbs")
     if not before or not after or not word.isalpha() or not word.islower() or word in denying:
         return frozenset()
-    follows = any(max(link.span) + 1 == at for link in links.classes)
+    if before[-1] in ("that", "which", "who"):
+        before = before[:-1]
+    follows = any(max(link.span) + 1 == len(before) for link in links.classes)
     is_noun = after[0] in helping or word.endswith(("er", "or", "ers", "ors"))
     is_third = word.endswith("s") and not word.endswith("ss")
-    agrees = word.endswith("ed") or before[-1].endswith("s") != is_third
+    agrees = word.endswith("ed") or " ".join(before).endswith("s") != is_third
     return unlinked if follows and agrees and not is_noun else frozenset()
 
 

@@ -122,8 +122,8 @@ def is_rivalled(strict: RankedQuery, learnt: RankedQuery, find_terms: FindTerms)
         query, Exists | RowShare | CompareGroups | CompareTwo | Difference
     ):
         return False
-    if isinstance(query, Extreme) and query.shown and other == replace(query, shown=None):
-        return False  # it leaves out what is asked of the first place
+    if isinstance(query, Extreme) and query.shown and learnt.unaccounted:
+        return False  # it leaves out what is asked beside the first place
     is_each_group = isinstance(query, GroupRows) and query.place is None
     is_bounded = any(
         isinstance(condition, Compares | ComparesTo) for condition in query.rows.conditions
