@@ -133,13 +133,16 @@ def judge(question: OwnQuestion, result: Result) -> str:
 
 def has_number(question: OwnQuestion, result: Result, gold: float) -> bool:
     """Return whether the only or first row has the number. Of different values it is the last, of a
-    share that of the two."""
+    share that of the two, of a difference that between two rows."""
     cells = result.rows[0] if result.rows else ()
     if question.form == "count of different":
         cells = cells[-1:]
     found = [number for text in cells if (number := read_number(text)) is not None]
     if question.form == "share" and len(found) == 2 and found[1]:
         found.append(found[0] / found[1])
+    if question.form == "difference" and len(result.rows) == 2:
+        one, other = (read_number(row[-1]) for row in result.rows)
+        found += [abs(one - other)] if one is not None and other is not None else []
     scale = (1.0, 100.0) if question.form == "share" else (1.0,)
     return any(math.isclose(n * k, gold, rel_tol=1e-3, abs_tol=1e-6) for n in found for k in scale)
 

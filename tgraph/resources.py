@@ -6,6 +6,7 @@ They live at the top of the repository, where people edit them, and are copied i
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
@@ -75,3 +76,11 @@ def load_tables(name: str) -> dict[str, Any]:
     import tomllib
 
     return tomllib.loads(data_file(f"{name}.toml").read_text("utf-8"))
+
+
+@cache
+def common_words() -> frozenset[str]:
+    """Return English words revealing nothing about their source: about 22,000 words from the
+    tokenizer's vocabulary (BERT; Devlin et al., 2019)."""
+    vocabulary = json.loads(data_file("minilm-tokenizer.json").read_text("utf-8"))["model"]["vocab"]
+    return frozenset(word for word in vocabulary if word.isalpha())

@@ -15,6 +15,7 @@ from tgraph.compute.algebra import (
     CompareTwo,
     Contains,
     Count,
+    Differs,
     Equals,
     Exists,
     Extreme,
@@ -25,7 +26,7 @@ from tgraph.compute.algebra import (
     Query,
     totalled_path,
 )
-from tgraph.compute.linking import BY_SYNONYM, QuestionLinks, stem
+from tgraph.compute.linking import BY_SYNONYM, PropertyLink, QuestionLinks, stem
 from tgraph.index.catalogue import KnownClass
 from tgraph.ingest.table_values import read_date
 from tgraph.model import Object
@@ -33,12 +34,21 @@ from tgraph.resources import word_set
 from tgraph.vocabulary import entity_iri
 
 _TIMES = ("year", "date")
+_TOKEN = re.compile(r"\d+(?:[-–:./]\d+)+|\w+")
 _BEFORE_HEADS = ("is", "was", "are", "were", "the")
 
 
 def find_doubt(query: Query, links: QuestionLinks) -> str:
     """Return why a question hardly means a query, empty where nothing speaks against it."""
-    doubts = (_doubt_rows, _doubt_bounds, _doubt_order, _doubt_count, _doubt_shown, _doubt_choice)
+    doubts = (
+        _doubt_rows,
+        _doubt_bounds,
+        _doubt_order,
+        _doubt_count,
+        _doubt_shown,
+        _doubt_choice,
+        _doubt_truth,
+    )
     return next((text for doubt in doubts for text in doubt(query, links)), "")
 
 
@@ -116,7 +126,7 @@ def _text(term: Object) -> str:
 
 
 def _stems(text: str) -> set[str]:
-    return set(map(stem, re.findall(r"\w+", text.casefold())))
+    return set(map(stem, _TOKEN.findall(text.casefold())))
 
 
 def _doubt_bounds(query: Query, links: QuestionLinks) -> Iterator[str]:
@@ -183,10 +193,18 @@ def _doubt_count(query: Query, links: QuestionLinks) -> Iterator[str]:
         if known_class and known_class.kind != "type" and not known_class.type_label:
             yield f"rows may be meant, or different values of {query.distinct.last.label}"
     counts = [span for kind, spans in links.cues.items() if kind == "count" for span in spans]
-    for link in links.properties:
+    for link in _asked_properties(query, links):
         is_counted = any(min(link.span) == max(span) + 1 for span in counts)
         if is_counted and link.score > BY_SYNONYM and link.known.kind == "number":
             yield f"{link.known.label} is a number itself"
+
+
+def _asked_properties(query: Query, links: QuestionLinks) -> list[PropertyLink]:
+    """Return the links to properties that the question may ask for: not to those whose yes chooses
+    rows, as in "chocolate candies"."""
+    conditions = query.rows.conditions
+    chosen = {c.path.last.iri for c in conditions if isinstance(c, Equals) and c.path.last.truth}
+    return [link for link in links.properties if link.known.iri not in chosen]
 
 
 def _doubt_shown(query: Query, links: QuestionLinks) -> Iterator[str]:
@@ -199,7 +217,8 @@ def _doubt_shown(query: Query, links: QuestionLinks) -> Iterator[str]:
         if target is None or not is_time(target):
             yield "the question asks for a time"
         return
-    if lowers[:1] == ["who"] and target is not None and target.kind not in ("entity", "text"):
+    is_somebody = target is None or (target.kind in ("entity", "text") and not is_time(target))
+    if lowers[:1] == ["who"] and not is_somebody:
         yield "the question asks for somebody"
     at = next((n for n, word in enumerate(lowers) if word in ("what", "which")), None)
     if at is None:
@@ -210,7 +229,8 @@ def _doubt_shown(query: Query, links: QuestionLinks) -> Iterator[str]:
         at += 1
     if any(at in link.span for link in links.classes):
         return
-    heads = [link for link in links.properties if at in link.span and link.score > BY_SYNONYM]
+    properties = _asked_properties(query, links)
+    heads = [link for link in properties if at in link.span and link.score > BY_SYNONYM]
     known_class = query.rows.known_class
     stated = {iri for iri, _ in known_class.properties} if known_class else set()
     if heads and target is None and all(link.known.iri in stated for link in heads):
@@ -218,5 +238,25 @@ def _doubt_shown(query: Query, links: QuestionLinks) -> Iterator[str]:
 
 
 def _doubt_choice(query: Query, links: QuestionLinks) -> Iterator[str]:
-    if isinstance(query, Exists) and "or" in _lowers(links):
+    lowers = set(_lowers(links))
+    are_several = (
+        len({c.path for c in query.rows.conditions if isinstance(c, Equals | Differs)}) > 1
+    )
+    if (isinstance(query, Exists) and "or" in lowers) or (
+        are_several and not lowers.isdisjoint(("or", "either", "neither", "nor"))
+    ):
         yield "the question offers a choice"
+
+
+def _doubt_truth(query: Query, links: QuestionLinks) -> Iterator[str]:
+    """Doubt a list of yes and no, and groups by a value that all rows were chosen by."""
+    if (
+        isinstance(query, ListRows)
+        and query.shown
+        and query.shown.last.truth
+        and not query.rows.only
+    ):
+        yield f"{query.shown.last.label} says yes or no, and is hardly what is asked for"
+    chosen = [c.path for c in query.rows.conditions if isinstance(c, Equals)]
+    if isinstance(query, GroupRows) and query.by in chosen:
+        yield f"all rows have one {query.by.last.label}"

@@ -173,8 +173,10 @@ class _Grammar:
         for bound in self._links.bounds:
             spans[bound.span] = list(self._bound_conditions(known_class, bound))
         ways_by_span = [spans[span] or [QueryPart()] for span in sorted(spans, key=min)]
+        both = frozenset(at for at, word in enumerate(self._links.words) if word.lower == "both")
         for parts in product(*ways_by_span):
-            yield sum_parts(parts)
+            part = sum_parts(parts)
+            yield part + QueryPart(both) if len(part.conditions) > 1 else part
 
     def _value_conditions(self, known_class: KnownClass, link: ValueLink) -> Iterator[QueryPart]:
         rows = set(known_class.rows)

@@ -388,7 +388,7 @@ def _link_classes(words: Sequence[LinkedWord], catalogue: Catalogue) -> Iterator
 
 def _link_properties(words: Sequence[LinkedWord], catalogue: Catalogue) -> Iterator[PropertyLink]:
     for catalogue_entry in catalogue.properties:
-        name = catalogue_entry.name.replace("-", " ")
+        name = _written_name(catalogue_entry, words).replace("-", " ")
         stems = [s for s in _label_stems(name) if s not in STOP_WORDS] or list(_label_stems(name))
         label_spans = list(_spans_of(stems, words)) if stems else []
         for synonym in map(_label_stems, (catalogue_entry.name, *catalogue_entry.synonyms)):
@@ -403,6 +403,14 @@ def _link_properties(words: Sequence[LinkedWord], catalogue: Catalogue) -> Itera
                 yield PropertyLink(frozenset((at,)), catalogue_entry, BY_PART)
             elif any(_mean_alike(word.stem, s) for s in stems):
                 yield PropertyLink(frozenset((at,)), catalogue_entry, BY_SYNONYM)
+
+
+def _written_name(known: KnownProperty, words: Sequence[LinkedWord]) -> str:
+    """Return what a property is called, as two words where these are glued together and the
+    question doesn't write them so."""
+    name = known.name
+    parts = next((other for other in known.synonyms if other.replace(" ", "") == name), name)
+    return name if any(word.lower == name for word in words) else parts
 
 
 def _is_in_unit(words: Sequence[LinkedWord], known: KnownProperty) -> bool:

@@ -22,7 +22,7 @@ from tgraph.extract.table_facts import NAMELESS, class_of_title, singular_of
 from tgraph.index.sources import document_of_chunk, document_titles, standing_documents
 from tgraph.ingest.table_values import split_unit
 from tgraph.model import Object
-from tgraph.resources import word_set
+from tgraph.resources import common_words, word_set
 from tgraph.store.base import Store, Term, iterate_rows, select_rows, text_of
 
 ValueKind = Choice["number", "year", "date", "text", "entity", "other"]
@@ -281,11 +281,25 @@ def _count_properties(
                 distinct[iri],
                 shown,
                 _is_structured(iri, columns),
-                synonyms.get(iri.value, ()),
+                (*synonyms.get(iri.value, ()), *split_glued(label)),
                 has_exact_values[iri] == [True],
             )
         )
     return counted
+
+
+def split_glued(label: str) -> tuple[str, ...]:
+    """Return the two words that are written as one in small letters, where they alone can be meant:
+    "sugar percent" of ``sugarpercent``; empty for any other label."""
+    if not label.isalpha() or not label.islower() or len(label) < 2 * _LEAST_GLUED:
+        return ()
+    known = common_words()
+    ends = range(_LEAST_GLUED, len(label) - _LEAST_GLUED + 1)
+    pairs = [f"{label[:at]} {label[at:]}" for at in ends if known >= {label[:at], label[at:]}]
+    return tuple(pairs) if label not in known and len(pairs) == 1 else ()
+
+
+_LEAST_GLUED = 3
 
 
 def _has_exact_values(row: Mapping[str, Term | None]) -> bool:

@@ -6,14 +6,13 @@ trace, and stays."""
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import pairwise
 
-from tgraph.resources import data_file
+from tgraph.resources import common_words
 from tgraph.retrieve.text.lexical import STOP_WORDS
 
 RUN = 5
@@ -46,14 +45,6 @@ def _compile_token_pattern() -> re.Pattern[str]:
 def tokenise_text(text: str) -> list[str]:
     """Return a text's words in comparison form: NFKC, case folded, without punctuation."""
     return _compile_token_pattern().findall(unicodedata.normalize("NFKC", text).casefold())
-
-
-@cache
-def common_words() -> frozenset[str]:
-    """Return English words revealing nothing about their source: about 22,000 words from the
-    tokenizer's vocabulary (BERT; Devlin et al., 2019)."""
-    vocabulary = json.loads(data_file("minilm-tokenizer.json").read_text("utf-8"))["model"]["vocab"]
-    return frozenset(word for word in vocabulary if word.isalpha())
 
 
 class TraceCollector:
