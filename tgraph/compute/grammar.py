@@ -280,14 +280,19 @@ class _Grammar:
             )
 
     def _names_other(self, own: KnownProperty, link: BoundLink) -> bool:
-        """Return whether the word before a bound names properties, and not this one: a cost isn't
-        less than 400 kg."""
-        before = {
+        """Return whether the words beside a bound name properties, and not this one: a cost isn't
+        less than 400 kg, and 5 stars aren't a price."""
+        beside = {
             near.known.iri
             for near in self._links.properties
-            if near.known.is_structured and max(near.span) + 1 == min(link.span)
+            if near.known.is_structured
+            if max(near.span) + 1 == min(link.span)
+            or (
+                (min(near.span) == max(link.span) + 1 and near.known.kind == "number")
+                and near.score > BY_SYNONYM
+            )
         }
-        return bool(before) and own.iri not in before
+        return bool(beside) and own.iri not in beside
 
     def _measure(
         self,
@@ -402,7 +407,9 @@ class _Grammar:
             if link.is_comparative:
                 continue
             for field, part in self._extreme_paths(known_class, link):
-                query = Extreme(rows, Path((field,)), link.is_most, link.places)
+                path = Path((field,))
+                shown = path if self._asks_measure(link, part) else None
+                query = Extreme(rows, path, link.is_most, link.places, shown)
                 place = "greatest" if link.is_most else "least"
                 reason = f"asks for the {place} {field.label}"
                 yield self._candidate(query, base + part, reason)
@@ -411,6 +418,13 @@ class _Grammar:
                     yield self._candidate(
                         beside, base + part + words, f"{reason}, and {shown.label}"
                     )
+
+    def _asks_measure(self, link: ExtremeLink, part: QueryPart) -> bool:
+        """Return whether the greatest value is asked for, and not what has it: "what is the highest
+        score"."""
+        lowers = [word.lower for word in self._links.words[: min(link.span)]]
+        is_first = lowers[:1] == ["what"] and self._links.content.isdisjoint(range(len(lowers)))
+        return is_first and max(link.span) + 1 in part.span
 
     def _asked_beside(
         self, known_class: KnownClass, part: QueryPart

@@ -231,16 +231,17 @@ def link_question(
     )
     classes = tuple(link for link in named if isinstance(link, ClassLink))
     class_spans = {link.span for link in classes if len(link.span) > 1}
-    properties = (
+    properties = tuple(
         link
         for link in named
         if isinstance(link, PropertyLink)
         if link.score > BY_PART or not any(link.span < span for span in class_spans)
     )  # "fight" in "fight songs" is no number of fights
+    bounds += tuple(_link_amounts(words, properties, bounds))
     links = QuestionLinks(
         words,
         classes,
-        tuple(properties),
+        properties,
         tuple(_link_values(words, catalogue, find_names, find_literals, bounds)),
         bounds=bounds,
         extremes=extremes,
@@ -253,6 +254,23 @@ def link_question(
     )  # a "last name" is no last in time
     links = _link_periods(replace(links, extremes=tuple(ordered)), catalogue)
     return replace(links, verb=_find_verb(links))
+
+
+def _link_amounts(
+    words: Sequence[LinkedWord], properties: Sequence[PropertyLink], bounds: Sequence[BoundLink]
+) -> Iterator[BoundLink]:
+    """Yield the amounts that things shall have: "with 5 stars", where stars are a number."""
+    taken: Span = frozenset().union(*(bound.span for bound in bounds))
+    starts = {
+        min(link.span)
+        for link in properties
+        if link.score > BY_SYNONYM and link.known.kind == "number"
+    }
+    for at in starts:
+        number = _read_number(words, at - 1) if at > 1 and at - 1 not in taken else None
+        having = word_set("computing", "having")
+        if number is not None and not number[1] and words[at - 2].lower in having:
+            yield BoundLink(frozenset((at - 1,)), "=", number[0])
 
 
 def _link_periods(links: QuestionLinks, catalogue: Catalogue) -> QuestionLinks:
@@ -387,6 +405,7 @@ def _link_classes(words: Sequence[LinkedWord], catalogue: Catalogue) -> Iterator
 
 
 def _link_properties(words: Sequence[LinkedWord], catalogue: Catalogue) -> Iterator[PropertyLink]:
+    heads = {one.name.casefold() for one in catalogue.properties}
     for catalogue_entry in catalogue.properties:
         name = _written_name(catalogue_entry, words).replace("-", " ")
         stems = [s for s in _label_stems(name) if s not in STOP_WORDS] or list(_label_stems(name))
@@ -394,6 +413,8 @@ def _link_properties(words: Sequence[LinkedWord], catalogue: Catalogue) -> Itera
         for synonym in map(_label_stems, (catalogue_entry.name, *catalogue_entry.synonyms)):
             label_spans += _spans_of(synonym, words) if synonym else ()
         label_spans = list(dict.fromkeys(label_spans)) or list(_scattered_spans(stems, words))
+        if catalogue_entry.kind == "number":
+            label_spans = [_with_measure(span, words, heads) for span in label_spans]
         yield from (PropertyLink(span, catalogue_entry, BY_STEMS) for span in label_spans)
         taken: Span = frozenset().union(*label_spans)
         for at, word in enumerate(words):
@@ -403,6 +424,15 @@ def _link_properties(words: Sequence[LinkedWord], catalogue: Catalogue) -> Itera
                 yield PropertyLink(frozenset((at,)), catalogue_entry, BY_PART)
             elif any(_mean_alike(word.stem, s) for s in stems):
                 yield PropertyLink(frozenset((at,)), catalogue_entry, BY_SYNONYM)
+
+
+def _with_measure(span: Span, words: Sequence[LinkedWord], heads: Collection[str]) -> Span:
+    """Return the words of a name of numbers with a word for a number that follows, which is no name
+    itself: the "score" of "Metacritic score"."""
+    after = max(span) + 1
+    follows = _lower_at(words, after)
+    is_measure = follows in word_set("computing", "measure_nouns") and follows not in heads
+    return span | {after} if is_measure else span
 
 
 def _written_name(known: KnownProperty, words: Sequence[LinkedWord]) -> str:
