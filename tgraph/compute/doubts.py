@@ -187,6 +187,7 @@ def _doubt_numbers(path: Path) -> Iterator[str]:
 def _doubt_count(query: Query, links: QuestionLinks) -> Iterator[str]:
     if not isinstance(query, Count):
         return
+    yield from _doubt_topic(query, links)
     lowers = _lowers(links)
     if query.distinct and word_set("computing", "different").isdisjoint(lowers):
         known_class = query.rows.known_class
@@ -197,6 +198,19 @@ def _doubt_count(query: Query, links: QuestionLinks) -> Iterator[str]:
         is_counted = any(min(link.span) == max(span) + 1 for span in counts)
         if is_counted and link.score > BY_SYNONYM and link.known.kind == "number":
             yield f"{link.known.label} is a number itself"
+
+
+def _doubt_topic(query: Count, links: QuestionLinks) -> Iterator[str]:
+    """Doubt the number of what only the end of a table's title names, of rows that are called
+    otherwise and that no value chooses: of "Car crashes" each row may be a state."""
+    known = query.rows.known_class
+    if known is None or not known.type or any(isinstance(c, Equals) for c in query.rows.conditions):
+        return
+    called = _stems(known.type_label) | _stems(known.type.rpartition(":")[2])
+    for link in links.classes:
+        words = _stems(links.text(link.span))
+        if link.known.key == known.key and words.isdisjoint(called) and len(words) == 1:
+            yield f"“{links.text(link.span)}” may be a topic, and no row"
 
 
 def _asked_properties(query: Query, links: QuestionLinks) -> list[PropertyLink]:

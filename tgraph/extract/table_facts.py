@@ -195,16 +195,20 @@ def class_of_title(title: str, columns: Iterable[str] = ()) -> str:
     """Return the class of a table's rows as the plural at the end of its title, or before a
     preposition, names it: "pump" for "Our pumps" and "Pumps of Norden"; empty where none does.
 
-    What a column is called is no class: "Weights of pumps" with the column weight are pumps."""
+    What a column is called is no class: "Weights of pumps" with the column weight are pumps, and
+    the rows of "Goals" with the column goals are none."""
     words = title.lower().split()
-    heads = {word for column in columns for word in _HEAD_WORD.findall(column.lower())}
+    named = [_HEAD_WORD.findall(column.lower().replace("_", " ")) for column in columns]
+    heads = {word for head in named for word in head}
+    nouns = {singular_of(head[-1]) for head in named if head}
     ends = (
         at
         for at, word in enumerate(words)
         if at and word in _PREPOSITIONS and words[at - 1].rstrip("s") not in heads
     )
     word = words[next(ends, len(words)) - 1] if words else ""
-    return "" if singular_of(word) == word or not word.isalpha() else singular_of(word)
+    singular = singular_of(word)
+    return "" if singular == word or not word.isalpha() or singular in nouns else singular
 
 
 def singular_of(word: str) -> str:

@@ -467,7 +467,7 @@ def _build_table(
         subjects,
         tuple(column for _, column in sorted(columns, key=lambda pair: (pair[0], pair[1].head))),
         type_iri,
-        labels.get(type_iri, "") or class_of_title(title),
+        labels.get(type_iri, "") or class_of_title(title, heads),
         bool(type_iri) and members.get(type_iri) == len(subjects),
         synonyms=tuple(filter(None, (_noun_of_title(title, heads),))),
         merged_rows=max(_count_rows(rows) - len(subjects), 0),

@@ -99,6 +99,8 @@ def commonest_mark(numbers: Iterable[WrittenNumber]) -> str:
 
 
 _LONGEST_SHORT_FORM = 4
+_MOMENTS = frozenset(("year", "month", "week", "day"))
+"""Words at the end of a head that name a time rather than a unit."""
 
 
 # --- units ------------------------------------------------------------------------------------
@@ -167,7 +169,8 @@ def split_unit(head: str) -> tuple[str, str]:
         return head, ""
     name = _without_last(head, words[-length:])
     before = words[-length - 1].lower()
-    if before == "per":  # "deaths per week" are counted, in no unit
+    is_moment = words[-1].lower() in _MOMENTS and before not in word_set("tables", "unit_leads")
+    if before == "per" or is_moment:  # "deaths per week", "model_year"
         return head, ""
     if before in word_set("tables", "unit_leads") and len(words) > length + 1:
         return _without_last(name, [before]), unit

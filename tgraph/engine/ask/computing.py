@@ -227,9 +227,8 @@ def name_result(computation: Computation, context: Context) -> tuple[ComputedSen
 
 
 def _label_terms(computation: Computation, context: Context) -> dict[NamedNode, str]:
-    assert computation.computed is not None
     labels = labels_of(context.graph, _named_nodes(computation))
-    return name_rows(labels, (t for b in computation.computed.bindings for t in b.values()))
+    return name_rows(labels, labels)
 
 
 def _select_all(computation: Computation, retrieval: Retrieval) -> tuple[Selected, ...]:
