@@ -183,10 +183,9 @@ def link_catalogue(question: str, context: Context) -> QuestionLinks:
 def _join_names(values: Sequence[ValueLink], context: Context) -> Iterator[ValueLink]:
     """Yield the values of a question, for a first and a last name beside each other the things
     that have both."""
-    catalogue = computable_of(context)
+    names = {known.iri for known in computable_of(context).properties if "name" in known.name}
 
     def find_named(link: ValueLink) -> dict[NamedNode, set[NamedNode]]:
-        names = [iri for iri in link.properties if "name" in catalogue.property_of(iri).name]
         return {
             iri: {
                 quad.subject
@@ -195,7 +194,7 @@ def _join_names(values: Sequence[ValueLink], context: Context) -> Iterator[Value
                 for quad in context.store.match(None, iri, value, v.KNOWLEDGE_GRAPH)
                 if isinstance(quad.subject, NamedNode)
             }
-            for iri in names
+            for iri in names.intersection(link.properties)
         }
 
     joined: Span = frozenset()
