@@ -201,12 +201,12 @@ def _join_names(values: Sequence[ValueLink], context: Context) -> Iterator[Value
     for first, last in product(values, repeat=2):
         if max(first.span) + 1 == min(last.span):
             pairs = product(find_named(first).items(), find_named(last).items())
-            both = set().union(*(a & b for (one, a), (other, b) in pairs if one != other))
-            if both:
+            bearers = set().union(*(a & b for (iri, a), (last_iri, b) in pairs if iri != last_iri))
+            if bearers:
                 span = first.span | last.span
                 joined |= span
-                named = tuple(sorted(both, key=str))
-                yield ValueLink(span, f"{first.label} {last.label}", named, EXACT)
+                values_named = tuple(sorted(bearers, key=str))
+                yield ValueLink(span, f"{first.label} {last.label}", values_named, EXACT)
     yield from (link for link in values if not link.span <= joined)
 
 

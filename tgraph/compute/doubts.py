@@ -173,9 +173,9 @@ def _doubt_order(query: Query, links: QuestionLinks) -> Iterator[str]:
 
 def _numbers_rows(path: Path) -> bool:
     """Return whether the values of a property are 1, 2, 3 and so on."""
-    known = path.last
-    places = {str(place) for place in range(1, known.distinct + 1)}
-    return known.distinct == known.statements > 4 and {v.label for v in known.values} <= places
+    column = path.last
+    places = {str(place) for place in range(1, column.distinct + 1)}
+    return column.distinct == column.statements > 4 and {v.label for v in column.values} <= places
 
 
 def _doubt_numbers(path: Path) -> Iterator[str]:
@@ -207,10 +207,10 @@ def _doubt_topic(query: Count, links: QuestionLinks) -> Iterator[str]:
     if known is None or not known.type or any(isinstance(c, Equals) for c in query.rows.conditions):
         return
     called = _stems(known.type_label) | _stems(known.type.rpartition(":")[2])
-    for link in links.classes:
-        words = _stems(links.text(link.span))
-        if link.known.key == known.key and words.isdisjoint(called) and len(words) == 1:
-            yield f"“{links.text(link.span)}” may be a topic, and no row"
+    keys = (known.key, known.type)
+    texts = [links.text(link.span) for link in links.classes if link.known.key in keys]
+    if texts and all(_stems(text).isdisjoint(called) for text in texts):
+        yield f"“{texts[0]}” may be a topic, and no row"
 
 
 def _asked_properties(query: Query, links: QuestionLinks) -> list[PropertyLink]:

@@ -408,16 +408,15 @@ class _Grammar:
                 continue
             for field, part in self._extreme_paths(known_class, link):
                 path = Path((field,))
-                shown = path if self._asks_measure(link, part) else None
-                query = Extreme(rows, path, link.is_most, link.places, shown)
+                value = path if self._asks_measure(link, part) else None
+                query = Extreme(rows, path, link.is_most, link.places, value)
                 place = "greatest" if link.is_most else "least"
                 reason = f"asks for the {place} {field.label}"
                 yield self._candidate(query, base + part, reason)
-                for shown, words in self._asked_beside(known_class, base + part):
-                    beside = replace(query, shown=shown)
-                    yield self._candidate(
-                        beside, base + part + words, f"{reason}, and {shown.label}"
-                    )
+                for second, words in self._asked_beside(known_class, base + part):
+                    beside = replace(query, shown=second)
+                    reasons = f"{reason}, and {second.label}"
+                    yield self._candidate(beside, base + part + words, reasons)
 
     def _asks_measure(self, link: ExtremeLink, part: QueryPart) -> bool:
         """Return whether the greatest value is asked for, and not what has it: "what is the highest

@@ -226,14 +226,14 @@ def link_question(
     words = tuple(_split_words(question))
     bounds = tuple(_link_bounds(words))
     extremes = tuple(_link_extremes(words, bounds))
-    named = list(
+    name_links = list(
         _drop_forms(words, [*_link_classes(words, catalogue), *_link_properties(words, catalogue)])
     )
-    classes = tuple(link for link in named if isinstance(link, ClassLink))
+    classes = tuple(link for link in name_links if isinstance(link, ClassLink))
     class_spans = {link.span for link in classes if len(link.span) > 1}
     properties = tuple(
         link
-        for link in named
+        for link in name_links
         if isinstance(link, PropertyLink)
         if link.score > BY_PART or not any(link.span < span for span in class_spans)
     )  # "fight" in "fight songs" is no number of fights
@@ -260,14 +260,14 @@ def _link_amounts(
     words: Sequence[LinkedWord], properties: Sequence[PropertyLink], bounds: Sequence[BoundLink]
 ) -> Iterator[BoundLink]:
     """Yield the amounts that things shall have: "with 5 stars", where stars are a number."""
-    taken: Span = frozenset().union(*(bound.span for bound in bounds))
+    bounded: Span = frozenset().union(*(bound.span for bound in bounds))
     starts = {
         min(link.span)
         for link in properties
         if link.score > BY_SYNONYM and link.known.kind == "number"
     }
     for at in starts:
-        number = _read_number(words, at - 1) if at > 1 and at - 1 not in taken else None
+        number = _read_number(words, at - 1) if at > 1 and at - 1 not in bounded else None
         having = word_set("computing", "having")
         if number is not None and not number[1] and words[at - 2].lower in having:
             yield BoundLink(frozenset((at - 1,)), "=", number[0])
@@ -276,19 +276,19 @@ def _link_amounts(
 def _link_periods(links: QuestionLinks, catalogue: Catalogue) -> QuestionLinks:
     """Return the links where the question names years that columns are called after: to these
     columns and not to those of other years, and no bounds on what has a year."""
-    dated = {known.iri: split_period(known.name) for known in catalogue.properties}
+    dated = {column.iri: split_period(column.name) for column in catalogue.properties}
     properties, bounds = list(links.properties), list(links.bounds)
-    for span, asked in find_periods(links.words):
-        named = [
-            known
-            for known in catalogue.properties
-            if (period := dated[known.iri][1]) and period.is_same(asked)
+    for span, period in find_periods([word.text for word in links.words]):
+        columns = [
+            column
+            for column in catalogue.properties
+            if (years := dated[column.iri][1]) and years.is_same(period)
         ]
-        if named:
+        if columns:
             properties = [link for link in properties if not dated[link.known.iri][1]]
             bounds = [bound for bound in bounds if bound.span.isdisjoint(span)]
-            for known in named:
-                properties += _link_dated(known, dated[known.iri][0], span, links.words)
+            for column in columns:
+                properties += _link_dated(column, dated[column.iri][0], span, links.words)
     return replace(links, properties=tuple(properties), bounds=tuple(bounds))
 
 
@@ -416,9 +416,9 @@ def _link_properties(words: Sequence[LinkedWord], catalogue: Catalogue) -> Itera
         if catalogue_entry.kind == "number":
             label_spans = [_with_measure(span, words, heads) for span in label_spans]
         yield from (PropertyLink(span, catalogue_entry, BY_STEMS) for span in label_spans)
-        taken: Span = frozenset().union(*label_spans)
+        covered: Span = frozenset().union(*label_spans)
         for at, word in enumerate(words):
-            if at in taken or word.lower in STOP_WORDS:
+            if at in covered or word.lower in STOP_WORDS:
                 continue
             if word.stem in stems or (at and _is_in_unit(words[at - 1 : at + 1], catalogue_entry)):
                 yield PropertyLink(frozenset((at,)), catalogue_entry, BY_PART)
@@ -486,9 +486,9 @@ def names_other_quantity(name: str, adjective: frozenset[str]) -> bool:
     """Return whether a property is called after another quantity than an adjective measures: a
     length, where the width is asked for. ``adjective`` are the stems of words for what is asked."""
     groups = _groups()
-    named = frozenset().union(*(groups.get(s, frozenset()) for s in _label_stems(name)))
-    asked = frozenset().union(*(groups.get(s, frozenset()) for s in adjective))
-    return bool(adjective and named) and named.isdisjoint(asked)
+    name_groups = frozenset().union(*(groups.get(s, frozenset()) for s in _label_stems(name)))
+    adjective_groups = frozenset().union(*(groups.get(s, frozenset()) for s in adjective))
+    return bool(adjective and name_groups) and name_groups.isdisjoint(adjective_groups)
 
 
 def measures_other(name: str, adjective: frozenset[str]) -> bool:
@@ -538,33 +538,33 @@ def _link_values(
     ]
     terms = {catalogue_entry.iri.value for catalogue_entry in catalogue.properties}
     terms |= {catalogue_entry.type for catalogue_entry in catalogue.classes}
-    named = {
+    by_name = {
         name: [iri for iri in iris if iri not in terms]
         for name, iris in find_names(list(dict.fromkeys(sought))).items()
     }
     shown = _values_by_name(catalogue)
     classes = {stem(label) for label in class_labels}
-    taken: set[int] = set()
+    covered: set[int] = set()
     for span, text in texts.items():
-        if not taken.isdisjoint(span) or numbers.issuperset(span) or not bounded.isdisjoint(span):
+        if not covered.isdisjoint(span) or numbers.issuperset(span) or not bounded.isdisjoint(span):
             continue
         links: list[ValueLink] = []
         for name in dict.fromkeys((written[span], text)):
             links = links or list(
-                _value_links(frozenset(span), name, named, prefixed, shown, find_literals)
+                _value_links(frozenset(span), name, by_name, prefixed, shown, find_literals)
             )
         if links:
-            taken.update(span)
+            covered.update(span)
             yield from links
             for rest in _without_class(words, span, classes):
                 rest_text = join_words(words, rest)
-                args = (rest_text, named, prefixed, shown, find_literals)
+                args = (rest_text, by_name, prefixed, shown, find_literals)
                 yield from _value_links(frozenset(rest), *args)
-    yield from _link_truths(words, catalogue, frozenset(taken))
+    yield from _link_truths(words, catalogue, frozenset(covered))
 
 
 def _link_truths(
-    words: Sequence[LinkedWord], catalogue: Catalogue, taken: Span
+    words: Sequence[LinkedWord], catalogue: Catalogue, covered: Span
 ) -> Iterator[ValueLink]:
     """Yield what names a property whose values say yes or no: "chocolate" is a yes in the column
     chocolate."""
@@ -572,7 +572,7 @@ def _link_truths(
         stems = _label_stems(known.name)
         if known.truth is not None and stems:
             for span in _spans_of(stems, words):
-                if not span <= taken:
+                if not span <= covered:
                     yield ValueLink(span, "yes", (known.truth,), BY_STEMS, (known.iri,))
 
 

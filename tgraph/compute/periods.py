@@ -5,10 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from tgraph.compute.linking import LinkedWord, Span
+from typing import NamedTuple
 
 _IN_NAME = re.compile(r"(?:^|\s)(?:([12]\d{3})|(\d{4}|\d{2})\s?[\s–/-]\s?(\d{4}|\d{2}))$")
 _YEAR = re.compile(r"[12]\d{3}")
@@ -41,31 +38,29 @@ def split_period(name: str) -> tuple[str, Period | None]:
     return plain[: match.start()], period if _is_ordered(period) else None
 
 
-def find_periods(words: Sequence[LinkedWord]) -> Iterator[tuple[Span, Period]]:
-    """Yield the years and ranges of years in a question with their words: "in 1990", "from 2000 to
-    2014", "85-99"."""
+def find_periods(words: Sequence[str]) -> Iterator[tuple[frozenset[int], Period]]:
+    """Yield the years and ranges of years in a question with the places of their words: "in 1990",
+    "from 2000 to 2014", "85-99"."""
     at = 0
     while at < len(words):
         period, end = _read_period(words, at)
         if period is not None:
-            start = at - 1 if at and words[at - 1].lower in _BEFORE else at
+            start = at - 1 if at and words[at - 1].lower() in _BEFORE else at
             yield frozenset(range(start, end)), period
         at = end
 
 
-def _read_period(words: Sequence[LinkedWord], at: int) -> tuple[Period | None, int]:
-    text = words[at].text
+def _read_period(words: Sequence[str], at: int) -> tuple[Period | None, int]:
+    text = words[at]
     if match := _IN_WORD.fullmatch(text):
         period = Period(match[1], match[2])
         return period if _is_ordered(period) else None, at + 1
     if not _YEAR.fullmatch(text):
         return None, at + 1
     is_range = (
-        at + 2 < len(words)
-        and words[at + 1].lower in _BETWEEN
-        and _YEAR.fullmatch(words[at + 2].text)
+        at + 2 < len(words) and words[at + 1].lower() in _BETWEEN and _YEAR.fullmatch(words[at + 2])
     )
-    return (Period(text, words[at + 2].text), at + 3) if is_range else (Period(text, text), at + 1)
+    return (Period(text, words[at + 2]), at + 3) if is_range else (Period(text, text), at + 1)
 
 
 def _is_ordered(period: Period) -> bool:

@@ -457,7 +457,9 @@ def _build_table(
             counts[place[1].property] |= row.subjects
     heads = [column.head for _, column in columns]
     common = frozenset.intersection(*(row.types for row in rows))
-    type_iri = min(common, key=lambda iri: (members.get(iri, 0), iri), default="")
+    titled = class_of_title(title, heads)
+    own = v.type_iri(titled)
+    type_iri = min(common, key=lambda iri: (members.get(iri, 0), iri != own, iri), default="")
     return KnownClass(
         "table",
         key,
@@ -467,7 +469,7 @@ def _build_table(
         subjects,
         tuple(column for _, column in sorted(columns, key=lambda pair: (pair[0], pair[1].head))),
         type_iri,
-        labels.get(type_iri, "") or class_of_title(title, heads),
+        labels.get(type_iri, "") or titled,
         bool(type_iri) and members.get(type_iri) == len(subjects),
         synonyms=tuple(filter(None, (_noun_of_title(title, heads),))),
         merged_rows=max(_count_rows(rows) - len(subjects), 0),
