@@ -203,13 +203,18 @@ def _doubt_count(query: Query, links: QuestionLinks) -> Iterator[str]:
 def _doubt_topic(query: Count, links: QuestionLinks) -> Iterator[str]:
     """Doubt the number of what only the end of a table's title names, of rows that are called
     otherwise and that no value chooses: of "Car crashes" each row may be a state."""
-    known = query.rows.known_class
-    if known is None or not known.type or any(isinstance(c, Equals) for c in query.rows.conditions):
+    known_class = query.rows.known_class
+    if (
+        known_class is None
+        or not known_class.type
+        or any(isinstance(c, Equals) for c in query.rows.conditions)
+    ):
         return
-    called = _stems(known.type_label) | _stems(known.type.rpartition(":")[2])
-    keys = (known.key, known.type)
+    called = _stems(known_class.type_label) | _stems(known_class.type.rpartition(":")[2])
+    keys = (known_class.key, known_class.type)
     texts = [links.text(link.span) for link in links.classes if link.known.key in keys]
-    if texts and all(_stems(text).isdisjoint(called) for text in texts):
+    title = _stems(known_class.label)
+    if texts and all(title >= _stems(text) and called.isdisjoint(_stems(text)) for text in texts):
         yield f"“{texts[0]}” may be a topic, and no row"
 
 

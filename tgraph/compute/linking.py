@@ -439,7 +439,7 @@ def _written_name(known: KnownProperty, words: Sequence[LinkedWord]) -> str:
     """Return what a property is called, as two words where these are glued together and the
     question doesn't write them so."""
     name = known.name
-    parts = next((other for other in known.synonyms if other.replace(" ", "") == name), name)
+    parts = next((synonym for synonym in known.synonyms if synonym.replace(" ", "") == name), name)
     return name if any(word.lower == name for word in words) else parts
 
 
@@ -568,12 +568,12 @@ def _link_truths(
 ) -> Iterator[ValueLink]:
     """Yield what names a property whose values say yes or no: "chocolate" is a yes in the column
     chocolate."""
-    for known in catalogue.properties:
-        stems = _label_stems(known.name)
-        if known.truth is not None and stems:
+    for column in catalogue.properties:
+        stems = _label_stems(column.name)
+        if column.truth is not None and stems:
             for span in _spans_of(stems, words):
                 if not span <= covered:
-                    yield ValueLink(span, "yes", (known.truth,), BY_STEMS, (known.iri,))
+                    yield ValueLink(span, "yes", (column.truth,), BY_STEMS, (column.iri,))
 
 
 def _without_class(

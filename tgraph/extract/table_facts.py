@@ -198,9 +198,9 @@ def class_of_title(title: str, columns: Iterable[str] = ()) -> str:
     What a column is called is no class: "Weights of pumps" with the column weight are pumps, and
     the rows of "Goals" with the column goals are none."""
     words = title.lower().split()
-    named = [_HEAD_WORD.findall(column.lower().replace("_", " ")) for column in columns]
-    heads = {word for head in named for word in head}
-    nouns = {singular_of(head[-1]) for head in named if head}
+    head_words = [_HEAD_WORD.findall(column.lower().replace("_", " ")) for column in columns]
+    heads = {word for head in head_words for word in head}
+    nouns = {singular_of(head[-1]) for head in head_words if head}
     ends = (
         at
         for at, word in enumerate(words)

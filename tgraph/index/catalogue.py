@@ -110,9 +110,8 @@ class KnownProperty:
     @property
     def truth(self) -> Literal | None:
         """The value that says yes, where all values say yes or no; None for other values."""
-        stated = {known.value for known in self.values}
-        is_flag = self.distinct == 2
-        return next((yes for no, yes in _TRUTHS if is_flag and stated == {no, yes}), None)
+        values = {each.value for each in self.values} if self.distinct == 2 else set()
+        return next((yes for no, yes in _TRUTHS if values == {no, yes}), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,9 +175,11 @@ def count_catalogue(store: Store, *, is_whole: bool = False) -> Catalogue:
     state, or the whole one."""
     rows = _read_standing_rows(store)
     columns = {place[1].property for row in rows for place in row.columns}
-    asked: dict[str, list[Term]] = {"properties": _relations(store, columns, is_whole=is_whole)}
+    parameters: dict[str, list[Term]] = {
+        "properties": _relations(store, columns, is_whole=is_whole)
+    }
     domains: defaultdict[str, list[tuple[NamedNode, int]]] = defaultdict(list)
-    for row in iterate_rows(store, "catalogue/domains", asked):
+    for row in iterate_rows(store, "catalogue/domains", parameters):
         domains[text_of(row["class"])].append((_node(row["property"]), _number(row["subjects"])))
     members = {
         text_of(row["class"]): _number(row["members"])
@@ -192,15 +193,15 @@ def count_catalogue(store: Store, *, is_whole: bool = False) -> Catalogue:
     ]
     known_classes = (*_without_doubles(types), *_build_tables(store, rows, members, labels))
     synonyms = _synonyms(store, {known_class.type for known_class in known_classes})
-    named = [
+    described = [
         replace(
             known_class,
             synonyms=(*synonyms.get(known_class.type, ()), *known_class.synonyms),
         )
         for known_class in known_classes
     ]
-    properties = _count_properties(store, columns, asked)
-    classes = sorted((*named, *_name_classes(store, asked)), key=_class_order)
+    properties = _count_properties(store, columns, parameters)
+    classes = sorted((*described, *_name_classes(store, parameters)), key=_class_order)
     return Catalogue(tuple(classes), tuple(sorted(properties, key=_property_order)))
 
 
@@ -219,8 +220,8 @@ def _relations(store: Store, columns: Collection[NamedNode], *, is_whole: bool) 
     """Return the properties that tables or imported graphs state, or all."""
     quads = store.match(None, v.RDF_TYPE, v.tg("Relation"), v.KNOWLEDGE_GRAPH)
     relations = {quad.subject for quad in quads if isinstance(quad.subject, NamedNode)}
-    asked = (iri for iri in relations if is_whole or _is_structured(iri, columns))
-    return sorted(asked, key=str)
+    properties = (iri for iri in relations if is_whole or _is_structured(iri, columns))
+    return sorted(properties, key=str)
 
 
 def _is_structured(iri: NamedNode, columns: Collection[NamedNode]) -> bool:
@@ -239,19 +240,19 @@ _Parameters = Mapping[str, Sequence[Term]]
 
 
 def _count_properties(
-    store: Store, columns: Collection[NamedNode], asked: _Parameters
+    store: Store, columns: Collection[NamedNode], parameters: _Parameters
 ) -> list[KnownProperty]:
     kinds: defaultdict[NamedNode, defaultdict[ValueKind, int]] = defaultdict(
         lambda: defaultdict(int)
     )
     subjects: defaultdict[NamedNode, int] = defaultdict(int)
     has_exact_values: defaultdict[NamedNode, list[bool]] = defaultdict(list)
-    for row in iterate_rows(store, "catalogue/properties", asked):
+    for row in iterate_rows(store, "catalogue/properties", parameters):
         iri, kind = _node(row["property"]), _KINDS.get(text_of(row["kind"]), "other")
         kinds[iri][kind] += _number(row["statements"])
         subjects[iri] += _number(row["subjects"])
         has_exact_values[iri].append(_has_exact_values(row))
-    values, distinct = _frequent_values(store, asked)
+    values, distinct = _frequent_values(store, parameters)
     labels = _labels(
         store,
         [iri.value for iri in kinds]
@@ -293,10 +294,10 @@ def split_glued(label: str) -> tuple[str, ...]:
     "sugar percent" of ``sugarpercent``; empty for any other label."""
     if not label.isalpha() or not label.islower() or len(label) < 2 * _LEAST_GLUED:
         return ()
-    known = common_words()
+    vocabulary = common_words()
     ends = range(_LEAST_GLUED, len(label) - _LEAST_GLUED + 1)
-    pairs = [f"{label[:at]} {label[at:]}" for at in ends if known >= {label[:at], label[at:]}]
-    return tuple(pairs) if label not in known and len(pairs) == 1 else ()
+    pairs = [f"{label[:at]} {label[at:]}" for at in ends if vocabulary >= {label[:at], label[at:]}]
+    return tuple(pairs) if label not in vocabulary and len(pairs) == 1 else ()
 
 
 _LEAST_GLUED = 3
@@ -309,12 +310,12 @@ def _has_exact_values(row: Mapping[str, Term | None]) -> bool:
 
 
 def _frequent_values(
-    store: Store, asked: _Parameters
+    store: Store, parameters: _Parameters
 ) -> tuple[dict[NamedNode, list[tuple[Object, int]]], dict[NamedNode, int]]:
     """Return the most frequent values of each property, and the number of distinct values."""
     kept: defaultdict[NamedNode, list[tuple[Object, int]]] = defaultdict(list)
     distinct: defaultdict[NamedNode, int] = defaultdict(int)
-    for row in iterate_rows(store, "catalogue/values", asked):
+    for row in iterate_rows(store, "catalogue/values", parameters):
         iri, value = _node(row["property"]), row["value"]
         distinct[iri] += 1
         if isinstance(value, NamedNode | Literal) and len(value.value) <= LONGEST_VALUE:
@@ -458,8 +459,10 @@ def _build_table(
     heads = [column.head for _, column in columns]
     common = frozenset.intersection(*(row.types for row in rows))
     titled = class_of_title(title, heads)
-    own = v.type_iri(titled)
-    type_iri = min(common, key=lambda iri: (members.get(iri, 0), iri != own, iri), default="")
+    type_of_title = v.type_iri(titled)
+    type_iri = min(
+        common, key=lambda iri: (members.get(iri, 0), iri != type_of_title, iri), default=""
+    )
     return KnownClass(
         "table",
         key,
@@ -483,8 +486,8 @@ def _noun_of_title(title: str, heads: Iterable[str]) -> str:
     while words and words[-1] in word_set("tables", "collections"):
         words.pop()
     noun = words[-1] if words and words[-1].isalpha() else ""
-    named = {singular_of(word) for head in heads for word in head.lower().split()}
-    return "" if singular_of(noun) in named else noun
+    nouns = {singular_of(word) for head in heads for word in head.lower().split()}
+    return "" if singular_of(noun) in nouns else noun
 
 
 def _count_rows(rows: Sequence[_CatalogueRow]) -> int:
@@ -495,11 +498,11 @@ def _count_rows(rows: Sequence[_CatalogueRow]) -> int:
 # --- names ------------------------------------------------------------------------------------
 
 
-def _name_classes(store: Store, asked: _Parameters) -> Iterator[KnownClass]:
+def _name_classes(store: Store, parameters: _Parameters) -> Iterator[KnownClass]:
     """Yield a class for each word that begins the names of several things without a class that
     have a property in common: "pump" of Pump P1 and Pump P2."""
     groups: defaultdict[str, dict[NamedNode, set[NamedNode]]] = defaultdict(dict)
-    for row in iterate_rows(store, "catalogue/names", asked):
+    for row in iterate_rows(store, "catalogue/names", parameters):
         word, _, rest = text_of(row["label"]).partition(" ")
         if rest and word.isalpha():
             members = groups[word.lower()]
@@ -522,18 +525,18 @@ def _name_classes(store: Store, asked: _Parameters) -> Iterator[KnownClass]:
 
 def _labels(store: Store, iris: Iterable[str]) -> dict[str, str]:
     """Return the labels of resources; the local name of one without label."""
-    wanted = sorted({iri for iri in iris if v.is_iri(iri)})
+    resources = sorted({iri for iri in iris if v.is_iri(iri)})
     labels: dict[str, str] = {}
-    for row in select_rows(store, "retrieve/labels", {"items": [NamedNode(i) for i in wanted]}):
+    for row in select_rows(store, "retrieve/labels", {"items": [NamedNode(i) for i in resources]}):
         labels.setdefault(text_of(row["item"]), text_of(row["label"]))
-    return {iri: labels.get(iri) or v.local_words(iri) for iri in wanted}
+    return {iri: labels.get(iri) or v.local_words(iri) for iri in resources}
 
 
 def _synonyms(store: Store, iris: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """Return the other labels of classes and properties that have some, sorted."""
-    wanted = [NamedNode(iri) for iri in sorted(filter(v.is_iri, iris))]
+    resources = [NamedNode(iri) for iri in sorted(filter(v.is_iri, iris))]
     names: defaultdict[str, set[str]] = defaultdict(set)
-    for row in select_rows(store, "retrieve/aliases", {"entities": wanted}):
+    for row in select_rows(store, "retrieve/aliases", {"entities": resources}):
         names[text_of(row["entity"])].add(text_of(row["alias"]))
     return {iri: tuple(sorted(own)) for iri, own in names.items()}
 

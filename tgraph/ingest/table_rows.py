@@ -233,9 +233,9 @@ class _Subject:
         """Return whether the names of the rows tell them apart, or few rows repeat what an
         identifier says to be the same thing."""
         names = [self._words_of_name(row) for row in self._rows]
-        named = list(filter(None, names))
-        repeated = len(named) - len(set(named))
-        return not repeated or (repeated <= _FEW * len(named) and self._repeats_things(names))
+        texts = list(filter(None, names))
+        repeated = len(texts) - len(set(texts))
+        return not repeated or (repeated <= _FEW * len(texts) and self._repeats_things(names))
 
     def _words_of_name(self, row: dict[int, str]) -> str:
         cells = list(row.values())
@@ -261,13 +261,13 @@ class _Subject:
     def label(self, cells: dict[int, str]) -> tuple[int, ...]:
         """Return which of a row's cells name its subject: those of the naming columns, and the
         identifier where another row has the same names."""
-        named = [column for column in self._names if not is_missing(cells.get(column, ""))]
+        columns = [column for column in self._names if not is_missing(cells.get(column, ""))]
         if self._identifier in cells and (
-            not named or _name_of(cells, self._names) in self._ambiguous
+            not columns or _name_of(cells, self._names) in self._ambiguous
         ):
-            named = list(dict.fromkeys((*named, self._identifier)))
+            columns = list(dict.fromkeys((*columns, self._identifier)))
         places = list(cells)
-        return tuple(places.index(column) for column in named)
+        return tuple(places.index(column) for column in columns)
 
     def _texts(self, column: int) -> list[str]:
         return [row[column] for row in self._rows if not is_missing(row.get(column, ""))]
