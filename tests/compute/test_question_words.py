@@ -41,6 +41,8 @@ OF_BRIDGES = {
     "How many bridges cross the Ask?": "2 of the 4 bridges in “Bridges” have the river Ask:",
     "Which bridges carry more than 3 truck lanes?": "2 of the 4 bridges in “Bridges” have a truck",
     "Which bridges carry more than 3 lanes of truck?": "2 of the 4 bridges in “Bridges” have a tru",
+    "Which bridges have 4 truck lanes?": "1 of the 4 bridges in “Bridges” has a truck lanes of",
+    "What is the highest visits score?": "Vestbro (new) has the greatest visits",
     "How long is Nordbro, East?": "The length of Nordbro, East is 210 m.",
     "What is the river of Vestbro (new)?": "The river of Vestbro (new) is Ask.",
     "Which bridges are in Big Two?": "1 of the 4 bridges in “Bridges” has the city Big Two:",
@@ -55,6 +57,11 @@ OF_BRIDGES = {
     "Which river is the most common?": "Ask and Lua share the most bridges",
     "Which bridge is the longest and when was it opened?": "Austbro has the greatest length of the"
     " 4 bridges: 410 m. The opened of Austbro is 1977.",
+    "What is the length of the bridge that crosses the Ask and opened before 1920?": "The length of"
+    " Nordbro, East is 210 m.",
+    "Which bridge carries the most truck lanes?": "Austbro has the greatest truck lanes",
+    "Which bridge has the most truck lanes and how long is it?": "Austbro has the greatest truck"
+    " lanes of the 4 bridges: 6. The length of Austbro is 410 m.",
     "What is the longest bridge of each river?": "Maximum of length by river: Lua 410 m (Austbro)"
     " and Ask 340 m (Vestbro (new)).",
 }
@@ -77,6 +84,8 @@ def test_each_word_of_a_question_over_a_table_has_an_account(
         "Which bridge owners live in Oslo?",
         "Which bridges need more than 3 truck lanes?",
         "Which bridges carry more than 3 trains?",
+        "Which bridges have 4 trains?",
+        "What is the highest toll score?",
         "How many more tolls does Sørbro have than Austbro?",
         "Does Sørbro have more tolls than Austbro?",
         "What is the average length in feet?",

@@ -173,10 +173,9 @@ def link_catalogue(question: str, context: Context) -> QuestionLinks:
 def _join_names(values: Sequence[ValueLink], context: Context) -> Iterator[ValueLink]:
     """Yield the values of a question, for a first and a last name beside each other the things
     that have both."""
-    catalogue = computable_of(context)
+    names = {known.iri for known in computable_of(context).properties if "name" in known.name}
 
     def find_named(link: ValueLink) -> dict[NamedNode, set[NamedNode]]:
-        names = [iri for iri in link.properties if "name" in catalogue.property_of(iri).name]
         return {
             iri: {
                 quad.subject
@@ -185,19 +184,19 @@ def _join_names(values: Sequence[ValueLink], context: Context) -> Iterator[Value
                 for quad in context.store.match(None, iri, value, v.KNOWLEDGE_GRAPH)
                 if isinstance(quad.subject, NamedNode)
             }
-            for iri in names
+            for iri in names.intersection(link.properties)
         }
 
     joined: Span = frozenset()
     for first, last in product(values, repeat=2):
         if max(first.span) + 1 == min(last.span):
             pairs = product(find_named(first).items(), find_named(last).items())
-            both = set().union(*(a & b for (one, a), (other, b) in pairs if one != other))
-            if both:
+            bearers = set().union(*(a & b for (iri, a), (last_iri, b) in pairs if iri != last_iri))
+            if bearers:
                 span = first.span | last.span
                 joined |= span
-                named = tuple(sorted(both, key=str))
-                yield ValueLink(span, f"{first.label} {last.label}", named, EXACT)
+                values_named = tuple(sorted(bearers, key=str))
+                yield ValueLink(span, f"{first.label} {last.label}", values_named, EXACT)
     yield from (link for link in values if not link.span <= joined)
 
 

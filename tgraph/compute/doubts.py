@@ -179,9 +179,18 @@ def _doubt_order(query: Query, links: QuestionLinks) -> Iterator[str]:
     path = totalled_path(query)
     if path is None:
         return
+    if isinstance(query, Aggregate) and query.total == "sum" and _numbers_rows(path):
+        yield f"{path.last.label} only numbers the rows"
     is_ordered = isinstance(query, Extreme | CompareTwo) or bool(getattr(query, "place", None))
     if is_ordered and not word_set("computing", "ranks").isdisjoint(path.last.name.lower().split()):
         yield f"the greatest of {path.last.label} may be the last"
+
+
+def _numbers_rows(path: Path) -> bool:
+    """Return whether the values of a property are 1, 2, 3 and so on."""
+    column = path.last
+    places = {str(place) for place in range(1, column.distinct + 1)}
+    return column.distinct == column.statements > 4 and {v.label for v in column.values} <= places
 
 
 def _doubt_count(query: Query, links: QuestionLinks) -> Iterator[str]:

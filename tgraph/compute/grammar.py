@@ -249,14 +249,19 @@ class _Grammar:
             )
 
     def _names_other(self, own: KnownProperty, link: BoundLink) -> bool:
-        """Return whether the word before a bound names properties, and not this one: a cost isn't
-        less than 400 kg."""
-        before = {
+        """Return whether the words beside a bound name properties, and not this one: a cost isn't
+        less than 400 kg, and 5 stars aren't a price."""
+        beside = {
             near.known.iri
             for near in self._links.properties
-            if near.known.is_structured and max(near.span) + 1 == min(link.span)
+            if near.known.is_structured
+            if max(near.span) + 1 == min(link.span)
+            or (
+                (min(near.span) == max(link.span) + 1 and near.known.kind == "number")
+                and near.score > BY_SYNONYM
+            )
         }
-        return bool(before) and own.iri not in before
+        return bool(beside) and own.iri not in beside
 
     def _measure(
         self,
@@ -270,8 +275,8 @@ class _Grammar:
         span: Span = frozenset().union(*(link.span for link in name_links))
         if name_links:
             best, why = max(name_links, key=lambda link: link.score), self._links.text(span)
-            verb, score = self._links.verb, best.score
-            if verb and score > BY_SYNONYM and max(verb) + 1 == min(asked):
+            verb, score = self._links.verb_before(asked), best.score
+            if verb and score > BY_SYNONYM:
                 asked, score = asked | verb, score * ASSUMED_VERB  # "carry more than 3 lanes"
             return span | asked, score, f"“{why}” names it"
         if names & set(map(stem, own.name.lower().replace("_", " ").split())):
@@ -371,15 +376,23 @@ class _Grammar:
             if link.is_comparative:
                 continue
             for field, part in self._extreme_paths(known_class, link):
-                query = Extreme(rows, Path((field,)), link.is_most, link.places)
+                path = Path((field,))
+                value = path if self._asks_measure(link, part) else None
+                query = Extreme(rows, path, link.is_most, link.places, value)
                 place = "greatest" if link.is_most else "least"
                 reason = f"asks for the {place} {field.label}"
                 yield self._candidate(query, base + part, reason)
-                for shown, words in self._asked_beside(known_class, base + part):
-                    beside = replace(query, shown=shown)
-                    yield self._candidate(
-                        beside, base + part + words, f"{reason}, and {shown.label}"
-                    )
+                for second, words in self._asked_beside(known_class, base + part):
+                    beside = replace(query, shown=second)
+                    reasons = f"{reason}, and {second.label}"
+                    yield self._candidate(beside, base + part + words, reasons)
+
+    def _asks_measure(self, link: ExtremeLink, part: QueryPart) -> bool:
+        """Return whether the greatest value is asked for, and not what has it: "what is the highest
+        score"."""
+        lowers = [word.lower for word in self._links.words[: min(link.span)]]
+        is_first = lowers[:1] == ["what"] and self._links.content.isdisjoint(range(len(lowers)))
+        return is_first and max(link.span) + 1 in part.span
 
     def _asked_beside(
         self, known_class: KnownClass, part: QueryPart
@@ -396,7 +409,8 @@ class _Grammar:
         cues = self._links.cue("count") | frozenset(starts)
         for link in self._links_to(known_class):
             if min(link.span) > starts[-1] and link.span.isdisjoint(part.span):
-                yield Path((link.known,)), QueryPart(link.span | cues, (link.score,))
+                scores = () if link.score > BY_SYNONYM else (link.score,)
+                yield Path((link.known,)), QueryPart(link.span | cues, scores)
 
     def _compared(
         self, known_class: KnownClass, base: QueryPart, rows: Rows

@@ -170,6 +170,12 @@ class QuestionLinks:
         cue = self.cue("count")
         return cue if cue and max(cue) + 1 == min(span, default=0) else frozenset()
 
+    def verb_before(self, span: Span) -> Span:
+        """Return the verb, where nothing but free words stands between it and a span."""
+        start, end = max(self.verb, default=0), min(span, default=0)
+        between = range(start + 1, end)
+        return self.verb if start < end and self.content.isdisjoint(between) else Span()
+
     @property
     def content(self) -> Span:
         """The positions of content words, which a query must account for; words that only shape
@@ -220,21 +226,22 @@ def link_question(
     words = tuple(_split_words(question))
     bounds = tuple(_link_bounds(words))
     extremes = tuple(_link_extremes(words, bounds))
-    named = list(
+    name_links = list(
         _drop_forms(words, [*_link_classes(words, catalogue), *_link_properties(words, catalogue)])
     )
-    classes = tuple(link for link in named if isinstance(link, ClassLink))
+    classes = tuple(link for link in name_links if isinstance(link, ClassLink))
     class_spans = {link.span for link in classes if len(link.span) > 1}
-    properties = (
+    properties = tuple(
         link
-        for link in named
+        for link in name_links
         if isinstance(link, PropertyLink)
         if link.score > BY_PART or not any(link.span < span for span in class_spans)
     )  # "fight" in "fight songs" is no number of fights
+    bounds += tuple(_link_amounts(words, properties, bounds))
     links = QuestionLinks(
         words,
         classes,
-        tuple(properties),
+        properties,
         tuple(_link_values(words, catalogue, find_names, find_literals, bounds)),
         bounds=bounds,
         extremes=extremes,
@@ -249,16 +256,33 @@ def link_question(
     return replace(links, verb=_find_verb(links))
 
 
+def _link_amounts(
+    words: Sequence[LinkedWord], properties: Sequence[PropertyLink], bounds: Sequence[BoundLink]
+) -> Iterator[BoundLink]:
+    """Yield the amounts that things shall have: "with 5 stars", where stars are a number."""
+    bounded: Span = frozenset().union(*(bound.span for bound in bounds))
+    starts = {
+        min(link.span)
+        for link in properties
+        if link.score > BY_SYNONYM and link.known.kind == "number"
+    }
+    for at in starts:
+        number = _read_number(words, at - 1) if at > 1 and at - 1 not in bounded else None
+        having = word_set("computing", "having")
+        if number is not None and not number[1] and words[at - 2].lower in having:
+            yield BoundLink(frozenset((at - 1,)), "=", number[0])
+
+
 def _link_periods(links: QuestionLinks, catalogue: Catalogue) -> QuestionLinks:
     """Return the links where the question names years that columns are called after: to these
     columns and not to those of other years, and no bounds on what has a year."""
     dated = {column.iri: split_period(column.name) for column in catalogue.properties}
     properties, bounds = list(links.properties), list(links.bounds)
-    for span, years in find_periods([word.text for word in links.words]):
+    for span, period in find_periods([word.text for word in links.words]):
         columns = [
             column
             for column in catalogue.properties
-            if (period := dated[column.iri][1]) and period.is_same(years)
+            if (years := dated[column.iri][1]) and years.is_same(period)
         ]
         if columns:
             properties = [link for link in properties if not dated[link.known.iri][1]]
@@ -298,10 +322,12 @@ def _find_verb(links: QuestionLinks) -> Span:
     helping, denying = word_set("computing", "whether"), word_set("computing", "denying_verbs")
     if not before or not after or not word.isalpha() or not word.islower() or word in denying:
         return frozenset()
-    follows = any(max(link.span) + 1 == at for link in links.classes)
+    if before[-1] in ("that", "which", "who"):
+        before = before[:-1]
+    follows = any(max(link.span) + 1 == len(before) for link in links.classes)
     is_noun = after[0] in helping or word.endswith(("er", "or", "ers", "ors"))
     is_third = word.endswith("s") and not word.endswith("ss")
-    agrees = word.endswith("ed") or before[-1].endswith("s") != is_third
+    agrees = word.endswith("ed") or " ".join(before).endswith("s") != is_third
     return unlinked if follows and agrees and not is_noun else frozenset()
 
 
@@ -379,6 +405,7 @@ def _link_classes(words: Sequence[LinkedWord], catalogue: Catalogue) -> Iterator
 
 
 def _link_properties(words: Sequence[LinkedWord], catalogue: Catalogue) -> Iterator[PropertyLink]:
+    heads = {one.name.casefold() for one in catalogue.properties}
     for catalogue_entry in catalogue.properties:
         name = _written_name(catalogue_entry, words).replace("-", " ")
         stems = [s for s in _label_stems(name) if s not in STOP_WORDS] or list(_label_stems(name))
@@ -386,15 +413,26 @@ def _link_properties(words: Sequence[LinkedWord], catalogue: Catalogue) -> Itera
         for synonym in map(_label_stems, (catalogue_entry.name, *catalogue_entry.synonyms)):
             label_spans += _spans_of(synonym, words) if synonym else ()
         label_spans = list(dict.fromkeys(label_spans)) or list(_scattered_spans(stems, words))
+        if catalogue_entry.kind == "number":
+            label_spans = [_with_measure(span, words, heads) for span in label_spans]
         yield from (PropertyLink(span, catalogue_entry, BY_STEMS) for span in label_spans)
-        taken: Span = frozenset().union(*label_spans)
+        covered: Span = frozenset().union(*label_spans)
         for at, word in enumerate(words):
-            if at in taken or word.lower in STOP_WORDS:
+            if at in covered or word.lower in STOP_WORDS:
                 continue
             if word.stem in stems or (at and _is_in_unit(words[at - 1 : at + 1], catalogue_entry)):
                 yield PropertyLink(frozenset((at,)), catalogue_entry, BY_PART)
             elif any(can_mean_same(word.stem, s) for s in stems):
                 yield PropertyLink(frozenset((at,)), catalogue_entry, BY_SYNONYM)
+
+
+def _with_measure(span: Span, words: Sequence[LinkedWord], heads: Collection[str]) -> Span:
+    """Return the words of a name of numbers with a word for a number that follows, which is no name
+    itself: the "score" of "Metacritic score"."""
+    after = max(span) + 1
+    follows = _lower_at(words, after)
+    is_measure = follows in word_set("computing", "measure_nouns") and follows not in heads
+    return span | {after} if is_measure else span
 
 
 def _written_name(known: KnownProperty, words: Sequence[LinkedWord]) -> str:
@@ -420,28 +458,6 @@ def _scattered_spans(stems: Sequence[str], words: Sequence[LinkedWord]) -> Itera
         between = range(min(span), max(span))
         if all(at in span or words[at].lower in STOP_WORDS for at in between):
             yield span
-
-
-@cache
-def _groups() -> Mapping[str, frozenset[int]]:
-    groups: defaultdict[str, set[int]] = defaultdict(set)
-    for number, line in enumerate(load_tables("computing")["properties"].splitlines()):
-        for word in line.split():
-            for form in _inflected(word):
-                groups[stem(form)].add(number)
-    return {word: frozenset(numbers) for word, numbers in groups.items()}
-
-
-def _inflected(word: str) -> Iterator[str]:
-    """Yield a word and the forms that its regular endings give, whose stems may differ."""
-    base = word.removesuffix("e")
-    yield from (word, f"{word}s", f"{base}ed", f"{base}ing", f"{base}er")
-
-
-def _mean_alike(one: str, other: str) -> bool:
-    """Return whether two stems can name one property."""
-    groups = _groups()
-    return not groups.get(one, frozenset()).isdisjoint(groups.get(other, frozenset()))
 
 
 def names_other_quantity(name: str, adjective: frozenset[str]) -> bool:
@@ -500,33 +516,33 @@ def _link_values(
     ]
     terms = {catalogue_entry.iri.value for catalogue_entry in catalogue.properties}
     terms |= {catalogue_entry.type for catalogue_entry in catalogue.classes}
-    named = {
+    by_name = {
         name: [iri for iri in iris if iri not in terms]
         for name, iris in find_names(list(dict.fromkeys(sought))).items()
     }
     shown = _values_by_name(catalogue)
     classes = {stem(label) for label in class_labels}
-    taken: set[int] = set()
+    covered: set[int] = set()
     for span, text in texts.items():
-        if not taken.isdisjoint(span) or numbers.issuperset(span) or not bounded.isdisjoint(span):
+        if not covered.isdisjoint(span) or numbers.issuperset(span) or not bounded.isdisjoint(span):
             continue
         links: list[ValueLink] = []
         for name in dict.fromkeys((written[span], text)):
             links = links or list(
-                _value_links(frozenset(span), name, named, prefixed, shown, find_literals)
+                _value_links(frozenset(span), name, by_name, prefixed, shown, find_literals)
             )
         if links:
-            taken.update(span)
+            covered.update(span)
             yield from links
             for rest in _without_class(words, span, classes):
                 rest_text = join_words(words, rest)
-                args = (rest_text, named, prefixed, shown, find_literals)
+                args = (rest_text, by_name, prefixed, shown, find_literals)
                 yield from _value_links(frozenset(rest), *args)
-    yield from _link_truths(words, catalogue, frozenset(taken))
+    yield from _link_truths(words, catalogue, frozenset(covered))
 
 
 def _link_truths(
-    words: Sequence[LinkedWord], catalogue: Catalogue, taken: Span
+    words: Sequence[LinkedWord], catalogue: Catalogue, covered: Span
 ) -> Iterator[ValueLink]:
     """Yield what names a property whose values say yes or no: "chocolate" is a yes in the column
     chocolate."""
@@ -534,7 +550,7 @@ def _link_truths(
         stems = _label_stems(column.name)
         if column.truth is not None and stems:
             for span in _spans_of(stems, words):
-                if not span <= taken:
+                if not span <= covered:
                     yield ValueLink(span, "yes", (column.truth,), BY_STEMS, (column.iri,))
 
 

@@ -124,14 +124,14 @@ class KnowledgeLookup:
     def find_values_of(self, known: KnownProperty, known_class: KnownClass) -> tuple[Path, ...]:
         """Return the path from members of a class back to what has them as values of a property."""
         path = Path((known,))
-        ends = {one.key for one in self._ends_of(path)}
+        ends = {end.key for end in self._ends_of(path)}
         return (Path((known,), (0,)),) if known_class.key in ends else ()
 
     def _ends_of(self, path: Path) -> Iterator[KnownClass]:
         """Yield the classes of the values at the end of a path, from any class."""
-        for one in self.catalogue.classes:
-            if any(iri == path.last.iri for iri, _ in one.properties):
-                yield from self.find_classes(one, path)
+        for start in self.catalogue.classes:
+            if any(iri == path.last.iri for iri, _ in start.properties):
+                yield from self.find_classes(start, path)
 
     def find_classes(self, known_class: KnownClass, path: Path) -> tuple[KnownClass, ...]:
         """Return the classes of what a path leads to."""

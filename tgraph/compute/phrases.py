@@ -156,8 +156,8 @@ class _PhraseReader:
             column.property for one in self._lookup.catalogue.classes for column in one.columns
         }
         for link in self._links.properties:
-            known = link.known
-            if not known.is_structured or known.iri in columns or link.score <= BY_PART:
+            relation = link.known
+            if not relation.is_structured or relation.iri in columns or link.score <= BY_PART:
                 continue
             for value in self._links.values:
                 if link.span.isdisjoint(value.span):
@@ -166,21 +166,21 @@ class _PhraseReader:
                 if self._lowers[max(extreme.span)] in ("most", "fewest"):
                     yield from self._related_most(link, extreme)
                 if common := self._conditions.common_span(extreme):
-                    query = GroupRows(Rows(None), Path((known,)), place="greatest")
+                    query = GroupRows(Rows(None), Path((relation,)), place="greatest")
                     part = self._property_part(link) + PhrasePart(common)
                     yield self._candidate(query, part, "asks for the most common")
 
     def _related_to(self, link: PropertyLink, value: ValueLink) -> Iterator[CandidateQuery]:
         """Yield what has a thing as the value of a relation, or the values that the thing has of
         it, where these are counted; nothing where the thing stands on both sides."""
-        path, nodes = Path((link.known,)), self._lookup.find_sides(link.known, value.values)
+        path = Path((link.known,))
         cue = self._links.cue("count")
         part = PhrasePart(value.span, (value.score,)) + self._property_part(link) + PhrasePart(cue)
-        holders, held = nodes
-        if held and not holders:
-            rows = Rows(None, (Equals(path, held, value.label),))
-        elif len(holders) == 1 and not held and cue and link.known.kind == "entity":
-            rows = Rows(None, (Equals(Path((link.known,), (0,)), holders, value.label),))
+        subjects, objects = self._lookup.find_sides(link.known, value.values)
+        if objects and not subjects:
+            rows = Rows(None, (Equals(path, objects, value.label),))
+        elif len(subjects) == 1 and not objects and cue and link.known.kind == "entity":
+            rows = Rows(None, (Equals(Path((link.known,), (0,)), subjects, value.label),))
         else:
             return
         query = Count(rows) if cue else ListRows(rows)
