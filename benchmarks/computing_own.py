@@ -94,7 +94,7 @@ def open_file(path: Path, graphs: Path, mode: str) -> KnowledgeGraph:
     if done.exists():
         return open_root(root)
     graph = open_root(root, create=True)
-    if path.suffix == ".csv":
+    if path.suffix != ".ttl":
         graph.index([path])
     else:
         import_graph(graph, [path])

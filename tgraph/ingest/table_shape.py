@@ -18,7 +18,7 @@ Line = Sequence[str]
 """The cells of a line of a grid."""
 
 _MOST_HEADS = 4
-_LONGEST_HEAD = 80
+_LONGEST_HEAD = 160
 _ROWS_JUDGED = 200
 _SENTENCE_ENDS = (".", "!", "?", "。")
 

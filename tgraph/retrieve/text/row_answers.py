@@ -48,11 +48,11 @@ def answer_of_row(inquiry: AnalysedQuestion, row: Segment, title: str, answer: s
     cells = _RowCells(inquiry, row)
     headings = row.headings[-1:] or (title,)
     kind = row.row.subject or class_of_title(headings[0])
-    named = (
+    named_cells = (
         row.text[slice(*value)] for key, value in row.pairs if row.text[key[0] : value[1]] == answer
     )
-    asked = cells.find_time() if inquiry.sought.kind == "time" else cells.find_asked()
-    return asked or cells.find_name(kind) or next(named, answer)
+    cell = cells.find_time() if inquiry.sought.kind == "time" else cells.find_asked()
+    return cell or cells.find_name(kind) or next(named_cells, answer)
 
 
 def lacks_asked(inquiry: AnalysedQuestion, row: Segment, title: str) -> bool:
@@ -74,19 +74,21 @@ def lacks_asked(inquiry: AnalysedQuestion, row: Segment, title: str) -> bool:
         return not _RowCells(inquiry, row).find_time()
     stated = inquiry.lexicon.term_set(row.text if inquiry.sought.kind == "number" else text)
     roots = roots_of(stated)
-    asked = (inquiry.sought.focus or frozenset(inquiry.weights)) - inquiry.names
-    return bool(asked) and not any(rate_match(term, stated, roots) for term in asked)
+    question_terms = (inquiry.sought.focus or frozenset(inquiry.weights)) - inquiry.names
+    return bool(question_terms) and not any(
+        rate_match(term, stated, roots) for term in question_terms
+    )
 
 
 def _counts_asked(inquiry: AnalysedQuestion, row: Segment) -> bool:
     """Return whether a cell with digits stands under a head that a question names, or names what
     the question counts: "3 masts"."""
-    asked = frozenset(inquiry.weights)
+    question_terms = frozenset(inquiry.weights)
     for key, value in row.pairs:
         head, cell = row.text[slice(*key)], row.text[slice(*value)]
         terms = inquiry.lexicon.term_set(f"{head} {cell}")
         is_number = any(map(str.isdigit, cell)) and parse_literal(cell.split()[0]) is not None
-        if is_number and asked & terms:
+        if is_number and question_terms & terms:
             return True
     return False
 
@@ -117,10 +119,10 @@ class _RowCells:
         Return empty text where the question doesn't name the subject, or no single column, or where
         the cell itself stands in the question, or has no digit where a number is asked for.
         """
-        asked, subject = frozenset(self.inquiry.weights), self._name_terms()
-        if not subject & asked:
+        question_terms, subject = frozenset(self.inquiry.weights), self._name_terms()
+        if not subject & question_terms:
             return ""
-        rated = self._named_columns(asked - subject, self._label)
+        rated = self._named_columns(question_terms - subject, self._label)
         if not rated or (len(rated) > 1 and rated[0][0] == rated[1][0]):
             return ""
         answer = self._value(rated[0][1])
@@ -128,40 +130,47 @@ class _RowCells:
         lacks_digits = self.inquiry.sought.kind in _DIGIT_KINDS and not any(
             map(str.isdigit, answer)
         )
-        return "" if lacks_digits or (terms and terms <= asked) else answer
+        return "" if lacks_digits or (terms and terms <= question_terms) else answer
 
     def find_time(self) -> str:
         """Return the cell with digits that says when the event of a question was: under a column
         whose name means a word of the question, else the one under a head such as "Year"; empty
         text where there is none, or several."""
-        asked = frozenset(self.inquiry.weights) - self._name_terms()
-        named, unnamed = [], []
+        question_terms = frozenset(self.inquiry.weights) - self._name_terms()
+        named_cells, unnamed = [], []
         for at, (key, _) in enumerate(self.row.pairs):
             value = self._value(at)
             if at in self._label or not any(map(str.isdigit, value)):
                 continue
             head = self.row.text[slice(*key)]
-            if any(can_mean_same(*pair) for pair in product(self._terms(head), asked)):
-                named.append(value)
+            if any(can_mean_same(*pair) for pair in product(self._terms(head), question_terms)):
+                named_cells.append(value)
             elif _TIME_HEADS.intersection(words(head)):
                 unnamed.append(value)
-        times = named or unnamed
+        times = named_cells or unnamed
         return times[0] if len(times) == 1 else ""
 
     def find_name(self, kind: str) -> str:
         """Return the name of the row where a question names the class of the rows and other cells,
         and asks for this class or names no other column; empty text otherwise."""
-        asked, classes = frozenset(self.inquiry.weights), self._terms(kind)
-        if not self._label or not classes or not classes <= asked or self._name_terms() & asked:
+        question_terms, classes = frozenset(self.inquiry.weights), self._terms(kind)
+        if (
+            not self._label
+            or not classes
+            or not classes <= question_terms
+            or self._name_terms() & question_terms
+        ):
             return ""
         stated = [
             at
             for at in range(len(self.row.pairs))
-            if at not in self._label and (terms := self._terms(self._value(at))) and terms <= asked
+            if at not in self._label
+            and (terms := self._terms(self._value(at)))
+            and terms <= question_terms
         ]
-        told = classes.union(*(self._terms(self._value(at)) for at in stated))
+        stated_terms = classes.union(*(self._terms(self._value(at)) for at in stated))
         is_sought = classes <= self.inquiry.sought.focus
-        others = self._named_columns(asked - told, (*stated, *self._label))
+        others = self._named_columns(question_terms - stated_terms, (*stated, *self._label))
         if not stated or (others and not is_sought):
             return ""
         return " ".join(self._value(at) for at in self._label)
