@@ -76,6 +76,6 @@ def test_a_result_rests_on_its_witnesses_and_on_nothing_else(statements, query):
 
 @pytest.mark.slow
 @given(graphs, queries)
-@settings(max_examples=examples(500), suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(2_000), suppress_health_check=[HealthCheck.too_slow])
 def test_five_hundred_results_rest_on_their_witnesses_and_on_nothing_else(statements, query):
     check_witnesses(statements, query)
