@@ -458,3 +458,35 @@ def test_bounds_are_converted_to_the_scale_of_a_column(tmp_path: Path, question:
     corpus.index({"bridges.csv": COSTS})
     with corpus.open() as graph:
         assert answer in ask(graph, question)
+
+
+RESULTS = """race,driver,team,points,place
+Oslo Cup,Ann Lee,Falcons,12,3
+Oslo Cup,Bo Ray,Herons,9,4
+Oslo Cup,Cy Dow,Falcons,2,6
+Bergen Cup,Ann Lee,Falcons,4,9
+Bergen Cup,Bo Ray,Herons,15,1
+Bergen Cup,Cy Dow,Falcons,1,7
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("How many points did Ann Lee score?", "2 results that have the driver Ann Lee is 16"),
+        ("How many points did Ann Lee score in the Bergen Cup?", "the race Bergen Cup is 4."),
+        ("Which team has the most points?", "Herons has the greatest total points"),
+        ("Which driver has the fewest points?", "Cy Dow has the least total points"),
+        ("How many places did Ann Lee score?", "no evidence"),
+    ],
+)
+def test_amounts_of_several_rows_add_up(results: KnowledgeGraph, question: str, answer: str):
+    assert answer in ask(results, question)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeGraph]:
+    corpus = Corpus(tmp_path_factory.mktemp("results"))
+    corpus.index({"results.csv": RESULTS})
+    with corpus.open() as graph:
+        yield graph

@@ -72,6 +72,16 @@ def make_candidates(links: QuestionLinks, lookup: KnowledgeLookup) -> list[Candi
     return list(islice(grammar.candidates(), MOST_CANDIDATES))
 
 
+def is_amount(known: KnownProperty) -> bool:
+    """Return whether the numbers of a property add up, by its name and unit: points, no rates."""
+    words = {word.strip("()%.") for word in known.name.lower().split()}
+    return (
+        known.kind == "number"
+        and known.unit != "%"
+        and words.isdisjoint(word_set("computing", "no_amounts") | word_set("computing", "ranks"))
+    )
+
+
 class _Grammar:
     """The grammar over the links of one question."""
 
@@ -432,6 +442,7 @@ class _Grammar:
     ) -> Iterator[CandidateQuery]:
         count = QueryPart(self._links.cue("count") | self._row_names(known_class))
         yield self._candidate(Count(rows), base + count, "asks how many")
+        yield from self._summed(known_class, base, rows)
         if groups := self._links.cue("group"):
             for link in self._links_to(known_class):
                 part = base + count + QueryPart(groups | link.span, (link.score,))
@@ -443,6 +454,25 @@ class _Grammar:
                 part = base + count + QueryPart(link.span, (link.score,))
                 reason = f"asks how many different {link.known.label}"
                 yield self._candidate(Count(rows, Path((link.known,))), part, reason)
+
+    def _summed(
+        self, known_class: KnownClass, base: QueryPart, rows: Rows
+    ) -> Iterator[CandidateQuery]:
+        """Yield the total of amounts in the rows of a table that have a value: the points that a
+        driver has in all races, where the question asks how many."""
+        count = self._links.cue("count")
+        linked = [link for link in self._links_to(known_class) if is_amount(link.known)]
+        for link in linked if base.conditions and known_class.kind == "table" else ():
+            is_asked = min(link.span) == max(count) + 1 and link.span.isdisjoint(base.span)
+            if is_asked and link.score > BY_SYNONYM:
+                words = (other.span for other in linked if other.known.iri == link.known.iri)
+                amounts = QueryPart(
+                    count.union(*words),
+                    (link.score, ASSUMED_VERB),
+                    (f"{link.known.label} of several rows add up",),
+                )
+                query = Aggregate(rows, "sum", Path((link.known,)))
+                yield self._candidate(query, base + amounts, "asks how many in all")
 
     def _row_names(self, known_class: KnownClass) -> Span:
         """Return the words after "how many" that name a column by which rows are told apart: the

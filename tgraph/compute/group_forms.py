@@ -18,9 +18,9 @@ from tgraph.compute.algebra import (
     RowShare,
     Total,
 )
-from tgraph.compute.grammar import Conditions
+from tgraph.compute.grammar import Conditions, is_amount
 from tgraph.compute.linking import ExtremeLink, PropertyLink, Span
-from tgraph.compute.parts import CandidateQuery, QueryPart
+from tgraph.compute.parts import ASSUMED_PROPERTY, CandidateQuery, QueryPart
 from tgraph.index.catalogue import KnownClass
 
 Sum = Choice["sum", "average"]
@@ -73,6 +73,7 @@ class GroupForms(Conditions):
             if counted := self._counted_span(known, link) or self.common_span(link):
                 query = GroupRows(rows, path, place=place)
                 yield self._candidate(query, part + QueryPart(counted), "asks for the most")
+            yield from self._most_in_all(known, rows, by, part, link)
             for total in self._totals():
                 cue = QueryPart(self._links.cue(total))
                 for field, measured in self._extreme_paths(known, link):
@@ -80,6 +81,22 @@ class GroupForms(Conditions):
                         query = GroupRows(rows, path, total, Path((field,)), place)
                         reason = f"asks for the {place} {total}"
                         yield self._candidate(query, part + measured + cue, reason)
+
+    def _most_in_all(
+        self, known: KnownClass, rows: Rows, by: PropertyLink, part: QueryPart, extreme: ExtremeLink
+    ) -> Iterator[CandidateQuery]:
+        """Yield the group whose rows have the most of an amount together: the team with the most
+        points, where a team has several rows."""
+        is_most = self._links.words[max(extreme.span)].lower in ("most", "fewest", "least")
+        if not is_most or by.known.distinct == by.known.statements or known.kind != "table":
+            return
+        place: Place = "greatest" if extreme.is_most else "least"
+        for field, measured in self._extreme_paths(known, extreme):
+            if is_amount(field) and max(extreme.span) + 1 in measured.span:
+                query = GroupRows(rows, Path((by.known,)), "sum", Path((field,)), place)
+                reason = f"asks for the {place} {field.label} in all rows of a {by.known.label}"
+                assumed = QueryPart(measured.span, (*measured.scores, ASSUMED_PROPERTY))
+                yield self._candidate(query, part + assumed, reason)
 
     def _counted_span(self, known: KnownClass, link: ExtremeLink) -> Span:
         """Return the words that ask for the most members of a class: "most pumps", "the greatest
