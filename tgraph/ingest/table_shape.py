@@ -18,6 +18,9 @@ Line = Sequence[str]
 """The cells of a line of a grid."""
 
 _MOST_HEADS = 4
+_MOST_FIELDS = 12
+_LEAST_BELOW_FIELDS = 4
+"""The columns of a table that lines of two cells above its head don't belong to."""
 _LONGEST_HEAD = 160
 _ROWS_JUDGED = 200
 _SENTENCE_ENDS = (".", "!", "?", "。")
@@ -56,7 +59,8 @@ def find_tables(grid: Sequence[Line]) -> list[Table]:
         return [_read_table([], [line for band in bands for line in band])] if bands else []
     tables: list[Table] = []
     waiting: list[str] = []
-    for band in _join_heads_to_rows(bands):
+    joined = _join_heads_to_rows(bands)
+    for band in (part for band in joined for part in _split_fields(band)):
         above, lines = _split_titles(band)
         if not lines:
             waiting += above
@@ -75,6 +79,22 @@ def find_tables(grid: Sequence[Line]) -> list[Table]:
     if waiting and tables:
         tables[-1].notes.extend(waiting)
     return [_split_notes(table) for table in tables]
+
+
+def _split_fields(band: list[Line]) -> list[list[Line]]:
+    """Return the fields above a table, each a name and a value ("Last updated", a date), and the
+    table, where no empty line is between them."""
+    count = 0
+    for line in band[:_MOST_FIELDS]:
+        filled = [column for column, cell in enumerate(line) if cell.strip()]
+        if filled not in ([0], [0, 1]):
+            break
+        count += 1
+    fields, lines = band[:count], band[count:]
+    has_field = any(len(_cells(line)) == 2 for line in fields)
+    if not has_field or len(lines) < 2 or len(_cells(lines[0])) < _LEAST_BELOW_FIELDS:
+        return [band]
+    return [fields, lines] if _has_typed_head(lines) else [band]
 
 
 def _join_heads_to_rows(bands: Sequence[list[Line]]) -> Iterator[list[Line]]:
