@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby, pairwise, takewhile
+from itertools import chain, groupby, pairwise, takewhile
 
 from tgraph.ingest.table_columns import is_missing
 from tgraph.ingest.table_values import read_date, read_number, read_unit
@@ -60,7 +60,7 @@ def find_tables(grid: Sequence[Line]) -> list[Table]:
     tables: list[Table] = []
     waiting: list[str] = []
     joined = _join_heads_to_rows(bands)
-    for band in (part for band in joined for part in _split_fields(band)):
+    for band in chain.from_iterable(map(_split_fields, joined)):
         above, lines = _split_titles(band)
         if not lines:
             waiting += above
