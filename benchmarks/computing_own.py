@@ -1,9 +1,9 @@
 """Questions of an analyst over twelve public files, computed without a model.
 
-    python -m benchmarks.computing own --data DIR [--mode auto] [--graphs DIR] [--misses]
+    python -m benchmarks.computing own --data DIR [--questions FILE] [--mode auto] [--graphs DIR]
 
-The questions, their gold answers and where the files come from are in ``computing_questions.toml``;
-the data are not in this repository. DIR holds each file under its ``name`` there. A table is
+The questions, their gold answers and where the files come from are in ``computing_questions.toml``,
+others over ten other files in ``computing_paraphrases.toml``; the data are not in this repository. DIR holds each file under its ``name`` there. A table is
 indexed, an RDF graph imported, each in a graph of its own, which ``--graphs`` keeps for the next
 run; in the mode ``sparql``, which needs none, vectors are hashed.
 
@@ -200,12 +200,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", type=Path, required=True, help="the folder of the files")
     parser.add_argument("--graphs", type=Path, help="keep the graphs here")
     parser.add_argument("--mode", default="sparql", help="sparql or auto")
+    parser.add_argument("--questions", type=Path, default=QUESTIONS, help="the file of questions")
     parser.add_argument("--misses", action="store_true")
 
 
 def run(options: argparse.Namespace) -> None:
     """Ask all questions, and print the verdicts."""
-    questions = read_questions(QUESTIONS)
+    questions = read_questions(options.questions)
     verdicts: dict[OwnQuestion, str] = {}
     with tempfile.TemporaryDirectory() as folder:
         graphs = options.graphs or Path(folder)

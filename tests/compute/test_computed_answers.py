@@ -490,3 +490,34 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeGraph
     corpus.index({"results.csv": RESULTS})
     with corpus.open() as graph:
         yield graph
+
+
+COUNCILS = """Authority Name,Voters,Electors per Councillor,Authority Type,County,Date of last review
+Adur,47300,1631,District,Essex,2002-07-09
+Arun,115296,2135,District,Essex,2015-05-12
+Essex,1046000,13947,County,,2004-02-03
+Kent,1080000,12857,County,,2015-05-01
+Hart,71000,2152,District,Kent,2013-02-26
+"""
+
+
+@pytest.fixture(scope="module")
+def councils(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeGraph]:
+    corpus = Corpus(tmp_path_factory.mktemp("councils"))
+    corpus.index({"registry.csv": COUNCILS})
+    with corpus.open() as graph:
+        yield graph
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("How many authorities are there of each authority type?", "District 3 and County 2"),
+        ("How many councillors does Kent have?", "no evidence"),
+        ("Which authorities were last reviewed in May 2015?", "Arun and Kent"),
+    ],
+)
+def test_rows_that_other_columns_name_count_and_parts_of_heads_mean_no_other(
+    councils: KnowledgeGraph, question: str, answer: str
+):
+    assert answer in ask(councils, question)

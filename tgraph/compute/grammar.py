@@ -103,7 +103,9 @@ class _Grammar:
         by_words = sorted(self._links.classes, key=lambda link: len(link.span))
         class_links = {link.known.key: link for link in by_words}
         closed_types = {
-            link.known.type for link in class_links.values() if link.known.is_whole_type
+            link.known.type if link.known.is_whole_type else link.known.main_type
+            for link in class_links.values()
+            if link.known.kind == "table"
         }
         for link in class_links.values():
             if link.known.kind == "type" and (

@@ -417,6 +417,9 @@ def _link_properties(words: Sequence[LinkedWord], catalogue: Catalogue) -> Itera
             label_spans = [_with_measure(span, words, heads) for span in label_spans]
         yield from (PropertyLink(span, catalogue_entry, BY_STEMS) for span in label_spans)
         covered: Span = frozenset().union(*label_spans)
+        if not covered:
+            yield from (PropertyLink(s, catalogue_entry, BY_PART) for s in _runs_of(stems, words))
+        stems = [stem(word) for word in name.partition(" per ")[0].split()]  # "electors per seat"
         for at, word in enumerate(words):
             if at in covered or word.lower in STOP_WORDS:
                 continue
@@ -424,6 +427,22 @@ def _link_properties(words: Sequence[LinkedWord], catalogue: Catalogue) -> Itera
                 yield PropertyLink(frozenset((at,)), catalogue_entry, BY_PART)
             elif any(can_mean_same(word.stem, s) for s in stems):
                 yield PropertyLink(frozenset((at,)), catalogue_entry, BY_SYNONYM)
+
+
+def _runs_of(stems: Sequence[str], words: Sequence[LinkedWord]) -> Iterator[Span]:
+    """Yield several words beside each other that a name has in this order: "last reviewed" of "date
+    of last review"."""
+    for start in range(len(words)):
+        end = start + 1
+        while end < len(words) and _follow_in(stems, words[start : end + 1]):
+            end += 1
+        if end - start > 1 and _follow_in(stems, words[start:end]):
+            yield frozenset(range(start, end))
+
+
+def _follow_in(stems: Sequence[str], words: Sequence[LinkedWord]) -> bool:
+    run = [word.stem for word in words]
+    return any(list(stems[at : at + len(run)]) == run for at in range(len(stems)))
 
 
 def _with_measure(span: Span, words: Sequence[LinkedWord], heads: Collection[str]) -> Span:
@@ -600,6 +619,10 @@ def _value_links(
             yield ValueLink(span, name, tuple(map(NamedNode, entities)), BY_STEMS)
 
 
+_MOST_QUALIFYING = 3
+"""Words after the comma or bracket of a name: "Spartanburg, SC"; more are a text of their own."""
+
+
 def _values_by_name(catalogue: Catalogue) -> Mapping[str, Mapping[Object, set[NamedNode]]]:
     """Return the shown values by name, and by the part of a name before a bracket or comma."""
     by_name: defaultdict[str, defaultdict[Object, set[NamedNode]]] = defaultdict(
@@ -610,7 +633,8 @@ def _values_by_name(catalogue: Catalogue) -> Mapping[str, Mapping[Object, set[Na
             for shown in catalogue_entry.values:
                 name = shown.label.casefold()
                 head = re.split(r"\s*[(,]", name)[0]
-                for form in {name, head} - {""}:
+                is_name = len(name.split()) - len(head.split()) <= _MOST_QUALIFYING
+                for form in {name, head if is_name else ""} - {""}:
                     by_name[form][shown.value].add(catalogue_entry.iri)
     return by_name
 

@@ -390,7 +390,8 @@ class _PhraseReader:
 
     def _has_table(self, known_class: KnownClass) -> bool:
         return any(
-            one.kind == "table" and one.is_whole_type and one.type == known_class.type
+            one.kind == "table"
+            and known_class.type in (one.type if one.is_whole_type else "", one.main_type)
             for one in self._lookup.catalogue.classes
         )
 

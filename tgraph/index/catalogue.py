@@ -6,7 +6,7 @@ has no end of properties, and is counted only for who wants to see all."""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -135,7 +135,8 @@ class KnownClass:
     common, ``type_label`` is what a row is called, after its type or the title, and
     ``is_whole_type`` says that nothing else is of the type. ``synonyms`` are other labels of the
     type. ``merged_rows`` counts the rows of a table that are no members of their own, since others
-    are called the same; ``common_types`` are all types that its rows have in common."""
+    are called the same; ``common_types`` are all types that its rows have in common, ``main_type``
+    is one that most of them have, where no more things have the type than there are rows."""
 
     kind: ClassKind
     key: str
@@ -150,6 +151,7 @@ class KnownClass:
     synonyms: tuple[str, ...] = ()
     merged_rows: int = 0
     common_types: tuple[str, ...] = ()
+    main_type: str = ""
 
     @property
     def is_closed(self) -> bool:
@@ -498,10 +500,18 @@ def _build_table(key: str, title: str, rows: Sequence[_CatalogueRow]) -> KnownCl
         synonyms=tuple(filter(None, (_noun_of_title(title, heads),))),
         merged_rows=max(_count_rows(rows) - len(subjects), 0),
         common_types=tuple(sorted(frozenset.intersection(*(row.types for row in rows)))),
+        main_type=_find_main_type(rows),
     )
 
 
 _UNTITLED = "table"
+
+
+def _find_main_type(rows: Sequence[_CatalogueRow]) -> str:
+    """Return the type that most rows of a table have, more than half of them; empty for none."""
+    counts = Counter(iri for row in rows for iri in row.types)
+    iri, count = min(counts.items(), key=lambda pair: (-pair[1], pair[0]), default=("", 0))
+    return iri if 2 * count > len(rows) else ""
 
 
 def _with_type(
@@ -511,6 +521,8 @@ def _with_type(
     title = "" if known.label == _UNTITLED else known.label
     titled = class_of_title(title, [column.head for column in known.columns])
     type_of_title = v.type_iri(titled)
+    is_within = members.get(known.main_type, 0) <= known.members
+    main_type = known.main_type if is_within else ""
     iri = min(
         known.common_types,
         key=lambda iri: (members.get(iri, 0), iri != type_of_title, iri),
@@ -519,7 +531,8 @@ def _with_type(
     return replace(
         known,
         type=iri,
-        type_label=labels.get(iri, "") or titled,
+        type_label=labels.get(iri or main_type, "") or titled,
+        main_type=main_type,
         is_whole_type=bool(iri) and members.get(iri) == known.members,
     )
 
