@@ -492,12 +492,12 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeGraph
         yield graph
 
 
-COUNCILS = """Authority Name,Voters,Electors per Councillor,Authority Type,County,Date of last review
-Adur,47300,1631,District,Essex,2002-07-09
-Arun,115296,2135,District,Essex,2015-05-12
-Essex,1046000,13947,County,,2004-02-03
-Kent,1080000,12857,County,,2015-05-01
-Hart,71000,2152,District,Kent,2013-02-26
+COUNCILS = """Authority Name,Wards,Electors per Councillor,Authority Type,County,Date of last review
+Adur,14,1631,District,Essex,2002-07-09
+Arun,23,2135,District,Essex,2015-05-12
+Essex,70,13947,County,,2004-02-03
+Kent,72,12857,County,,2015-05-01
+Hart,11,2152,District,Kent,2013-02-26
 """
 
 
