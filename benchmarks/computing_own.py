@@ -3,16 +3,17 @@
     python -m benchmarks.computing own --data DIR [--questions FILE] [--mode auto] [--graphs DIR]
 
 The questions, their gold answers and where the files come from are in ``computing_questions.toml``,
-others over ten other files in ``computing_paraphrases.toml``; the data are not in this repository. DIR holds each file under its ``name`` there. A table is
-indexed, an RDF graph imported, each in a graph of its own, which ``--graphs`` keeps for the next
-run; in the mode ``sparql``, which needs none, vectors are hashed.
+others over ten other files in ``computing_paraphrases.toml``; the data are not in this repository.
+DIR holds each file under its ``name`` there. A table is indexed, an RDF graph imported, each in a
+graph of its own, which ``--graphs`` keeps for the next run; in the mode ``sparql``, which needs
+none, vectors are hashed. ``--misses`` prints what was not right.
 
 A question is right whose computed result has the gold answer: a number within a thousandth, all
 names of a list and no other, yes or no, or each group with its number. An answer that was not
 computed (the mode ``auto`` may quote passages) is quoted, or uncertain where it says that the
 documents may not answer, and isn't judged further. Of an unanswerable question right is a refusal
 alone. Printed are the verdicts for each form, for each file, and for the ten questions that stand
-for all; ``--misses`` prints what was not right.
+for all.
 """
 
 from __future__ import annotations

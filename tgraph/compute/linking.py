@@ -419,8 +419,8 @@ def _link_properties(words: Sequence[LinkedWord], catalogue: Catalogue) -> Itera
         covered: Span = frozenset().union(*label_spans)
         if not covered:
             yield from (PropertyLink(s, catalogue_entry, BY_PART) for s in _runs_of(stems, words))
-        if " per " in name:
-            continue  # neither of "electors per seat" means the ratio
+        if " per " in name and all(word.lower != "per" for word in words):
+            continue  # neither part of "electors per seat" means the ratio
         for at, word in enumerate(words):
             if at in covered or word.lower in STOP_WORDS:
                 continue
