@@ -66,7 +66,7 @@ def revise_counts(
         dict(before.kinds),
         dict(before.values),
         {word: dict(group) for word, group in before.namesakes.items()},
-        tuple(sorted(tables, key=lambda by_value: by_value.key)),
+        tuple(sorted(tables, key=lambda table: table.key)),
     )
     revision = _Revision(change, before, after)
     subjects = revision.find_subjects()
