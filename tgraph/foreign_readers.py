@@ -182,7 +182,7 @@ OWN_BYTES: Mapping[str, str] = {
             *("tgraph.explain.trace.knowledge_diff", "tgraph.explain.trace.recorded_session"),
             *("tgraph.explain.trace.values", "tgraph.explain.audit.shacl"),
             *("tgraph.explain.audit.ontology", "tgraph.record.erasure.document_texts"),
-            *("tgraph.record.erasure.rewriter", "tgraph.record.erasure.traces"),
+            "tgraph.record.erasure.rewriter",
             *("tgraph.record.ledger", "tgraph.retrieve.orders", "tgraph.store.statements"),
             *("tgraph.store.writer", "tgraph.store.oxigraph", "tgraph.store.journal"),
             *("tgraph.store.files", "tgraph.ingest.blocks", "tgraph.model.computed"),
