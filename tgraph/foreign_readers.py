@@ -222,6 +222,10 @@ OWN_BYTES: Mapping[str, str] = {
         ("tgraph.testing.recorded", "tgraph.testing.scripted_steps", "tgraph.testing.server"),
         "tests",
     ),
+    **dict.fromkeys(
+        ("tgraph.extensions.interchange", "tgraph.extensions.interchange.memory_graphs"),
+        "a graph in the memory of the program that imports it",
+    ),
     "tgraph.extensions.interchange.knowledge.graphrag_tables": "it writes",
     "tgraph.extensions.operations.replica_shipping": "it writes",
 }

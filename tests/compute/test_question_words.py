@@ -151,3 +151,8 @@ def test_relations_of_an_imported_graph_are_asked_without_a_class(tmp_path: Path
             "How many members does Hares have?",
         ):
             assert refuses(graph, question), question
+
+
+@pytest.mark.parametrize("question", ["???", "…", "?"])
+def test_a_question_without_words_asks_for_no_computation(bridges: KnowledgeGraph, question: str):
+    assert refuses(bridges, question)

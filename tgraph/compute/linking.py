@@ -342,7 +342,7 @@ def number_words(words: Sequence[LinkedWord], bounds: Sequence[BoundLink]) -> Sp
 def _split_words(question: str) -> Iterator[LinkedWord]:
     matches = list(_WORD.finditer(question))
     ends = [match.start() for match in matches[1:]] + [len(question)]
-    for match, end in zip(matches, ends, strict=True):
+    for match, end in zip(matches, ends, strict=False):
         text = match.group()
         parts = [text]
         if unit := _NUMBER_UNIT.fullmatch(text):

@@ -55,7 +55,7 @@ def revise_counts(
     flipped = {quad for quad, times in Counter(quads).items() if times % 2}
     if any(isinstance(quad.subject, BlankNode) for quad in flipped):
         return None
-    change = _Change(store, {q for q in flipped if q.graph_name == v.KNOWLEDGE_GRAPH})
+    change = _ChangedStore(store, {q for q in flipped if q.graph_name == v.KNOWLEDGE_GRAPH})
     documents = _documents_of(store, flipped) | change.find_row_documents(edges)
     tables = [t for t in before.tables if t.key.partition("#")[0] not in documents]
     chunks = [chunk for document in documents for chunk in chunks_of_document(store, document)]
@@ -87,7 +87,7 @@ def _documents_of(store: Store, quads: Iterable[Quad]) -> set[str]:
     return documents - {""}
 
 
-class _Change:
+class _ChangedStore:
     """A store and what changed in its knowledge: quads that are there now and were not, or were."""
 
     def __init__(self, store: Store, flipped: Collection[Quad]) -> None:
@@ -156,7 +156,9 @@ class _Contributions:
 class _Revision:
     """Counts ``after`` a change, at first those ``before`` but for the tables."""
 
-    def __init__(self, change: _Change, before: CatalogueCounts, after: CatalogueCounts) -> None:
+    def __init__(
+        self, change: _ChangedStore, before: CatalogueCounts, after: CatalogueCounts
+    ) -> None:
         self._change = change
         self._after = after
         self._columns = {True: before.columns, False: after.columns}

@@ -66,10 +66,11 @@ _MEASURED = {
 _NUMBER_WORDS = word_list("questions", "numbers")
 _ANY_NUMBER = "|".join(_NUMBER_WORDS)
 _NUMBER = re.compile(rf"\d|\b(?:{_ANY_NUMBER})\b", re.IGNORECASE)
-_COUNT = rf"(?:\d[\d,.]*|(?:{_ANY_NUMBER})(?:[- ](?:{_ANY_NUMBER}))*)"
+_COUNT = rf"(?:\d[\d,.]*+|(?:{_ANY_NUMBER})(?:[- ](?:{_ANY_NUMBER}))*)"
 _HOUR = re.compile(rf"(?:[1-9]|1\d|2[0-4]|one|{'|'.join(_NUMBER_WORDS[:11])})", re.IGNORECASE)
 _COUNTED_NOUN = re.compile(
-    rf"{_COUNT}\s+(?!(?:{_ANY_NUMBER}|{'|'.join(STOP_WORDS)})\b)[a-z]{{3,}}", re.IGNORECASE
+    rf"(?<![\d,.]){_COUNT}\s+(?!(?:{_ANY_NUMBER}|{'|'.join(STOP_WORDS)})\b)[a-z]{{3,}}",
+    re.IGNORECASE,
 )
 _TIME = re.compile(
     r"\b1\d{3}\b|\b20\d\d\b|\b(?:January|February|March|April|May|June|July|August|September"
