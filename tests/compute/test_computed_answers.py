@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from pyoxigraph import QuerySolutions
 
-from tests.support.corpora import Corpus, opened
+from tests.support.asked import ask, check_imported
+from tests.support.corpora import Corpus, indexed, opened
 from tests.support.paths import EXAMPLES
 from tests.support.pumps import PUMPS_CSV, PUMPS_TTL
 from tgraph.compute.linking import QuestionLinks, link_question
@@ -22,9 +23,7 @@ from tgraph.extensions.interchange import import_graph
 
 @pytest.fixture(scope="module")
 def pumps(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeGraph]:
-    corpus = Corpus(tmp_path_factory.mktemp("pumps"))
-    corpus.index({"pumps.csv": PUMPS_CSV})
-    with corpus.open() as kg:
+    with indexed(tmp_path_factory.mktemp("pumps"), {"pumps.csv": PUMPS_CSV}) as kg:
         yield kg
 
 
@@ -44,10 +43,6 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeGrap
     with opened(folder, create=True) as kg:
         import_graph(kg, [folder / "pumps.ttl"])
         yield kg
-
-
-def ask(graph: KnowledgeGraph, question: str, mode: str = "sparql") -> str:
-    return graph.ask(question, mode, history=[]).text
 
 
 OF_PUMPS = {
@@ -172,9 +167,7 @@ BRIDGES = "bridge,opened,length_m\nNordbro,1911,210\nSørbro,1934,145\nGamlebro,
 
 @pytest.fixture(scope="module")
 def bridges(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeGraph]:
-    corpus = Corpus(tmp_path_factory.mktemp("bridges"))
-    corpus.index({"bridges.csv": BRIDGES})
-    with corpus.open() as graph:
+    with indexed(tmp_path_factory.mktemp("bridges"), {"bridges.csv": BRIDGES}) as graph:
         yield graph
 
 
@@ -250,20 +243,14 @@ OF_RIVERS = {
 
 
 def test_what_connects_classes_is_followed_in_both_directions(tmp_path: Path):
-    (tmp_path / "rivers.ttl").write_text(RIVERS)
-    with opened(tmp_path, create=True) as graph:
-        import_graph(graph, [tmp_path / "rivers.ttl"])
-        for question, parts in OF_RIVERS.items():
-            text = ask(graph, question)
-            assert all(part in text for part in parts), (question, text)
-        for question in (
-            "Which rivers run through regions that border Sweden?",
-            "Which lakes are in the largest region?",
-            "Which region has the most bridges?",
-            "Which rivers flood regions that border Asker?",
-            "Which rivers are wider than the Lågen?",
-        ):
-            assert graph.ask(question, "sparql", history=[]).verdict == "no_evidence", question
+    refused = (
+        "Which rivers run through regions that border Sweden?",
+        "Which lakes are in the largest region?",
+        "Which region has the most bridges?",
+        "Which rivers flood regions that border Asker?",
+        "Which rivers are wider than the Lågen?",
+    )
+    check_imported(tmp_path, RIVERS, OF_RIVERS, refused)
 
 
 def test_each_row_is_cited_by_its_characters(pumps: KnowledgeGraph):
@@ -486,9 +473,7 @@ def test_amounts_of_several_rows_add_up(results: KnowledgeGraph, question: str, 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeGraph]:
-    corpus = Corpus(tmp_path_factory.mktemp("results"))
-    corpus.index({"results.csv": RESULTS})
-    with corpus.open() as graph:
+    with indexed(tmp_path_factory.mktemp("results"), {"results.csv": RESULTS}) as graph:
         yield graph
 
 
@@ -503,9 +488,7 @@ Hart,11,2152,District,Kent,2013-02-26
 
 @pytest.fixture(scope="module")
 def councils(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeGraph]:
-    corpus = Corpus(tmp_path_factory.mktemp("councils"))
-    corpus.index({"registry.csv": COUNCILS})
-    with corpus.open() as graph:
+    with indexed(tmp_path_factory.mktemp("councils"), {"registry.csv": COUNCILS}) as graph:
         yield graph
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.corpora import Corpus
+from tests.support.corpora import Corpus, indexed
 from tests.support.pumps import PUMPS_CSV
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import UsageError
@@ -19,9 +19,7 @@ from tgraph.extensions.lab import measure_influence
 
 @pytest.fixture(scope="module")
 def pumps(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeGraph]:
-    corpus = Corpus(tmp_path_factory.mktemp("pumps"))
-    corpus.index({"pumps.csv": PUMPS_CSV})
-    with corpus.open() as graph:
+    with indexed(tmp_path_factory.mktemp("pumps"), {"pumps.csv": PUMPS_CSV}) as graph:
         yield graph
 
 

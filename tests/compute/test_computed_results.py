@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.corpora import Corpus
+from tests.support.corpora import Corpus, indexed
 from tests.support.pumps import PUMPS_CSV
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.engine.json_answers import answer_json
@@ -20,9 +20,7 @@ from tgraph.explain.render.text_trees import trace_text
 
 @pytest.fixture(scope="module")
 def pumps(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeGraph]:
-    corpus = Corpus(tmp_path_factory.mktemp("pumps"))
-    corpus.index({"pumps.csv": PUMPS_CSV})
-    with corpus.open() as graph:
+    with indexed(tmp_path_factory.mktemp("pumps"), {"pumps.csv": PUMPS_CSV}) as graph:
         yield graph
 
 

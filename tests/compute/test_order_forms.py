@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.corpora import Corpus
+from tests.support.corpora import indexed
 from tgraph.compute.computation import plan_query
 from tgraph.compute.evaluation import read_result
 from tgraph.compute.printing import print_query
@@ -23,9 +23,7 @@ Wood Mile,1998,Cy Dahl,"1,100"
 
 @pytest.fixture(scope="module")
 def races(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeGraph]:
-    corpus = Corpus(tmp_path_factory.mktemp("races"))
-    corpus.index({"races.csv": RACES})
-    with corpus.open() as graph:
+    with indexed(tmp_path_factory.mktemp("races"), {"races.csv": RACES}) as graph:
         yield graph
 
 

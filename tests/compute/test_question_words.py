@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.corpora import Corpus, opened
+from tests.support.asked import ask, check_imported, refuses
+from tests.support.corpora import indexed
 from tgraph.engine.graph import KnowledgeGraph
-from tgraph.extensions.interchange import import_graph
 
 BRIDGES = """\
 bridge,river,city,builder,length_m,truck lanes,opened,visits
@@ -23,18 +23,8 @@ Austbro,Lua,Oslo,Lie,410,6,1977,0
 
 @pytest.fixture(scope="module")
 def bridges(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeGraph]:
-    corpus = Corpus(tmp_path_factory.mktemp("bridges"))
-    corpus.index({"bridges.csv": BRIDGES})
-    with corpus.open() as graph:
+    with indexed(tmp_path_factory.mktemp("bridges"), {"bridges.csv": BRIDGES}) as graph:
         yield graph
-
-
-def ask(graph: KnowledgeGraph, question: str) -> str:
-    return graph.ask(question, "sparql", history=[]).text
-
-
-def refuses(graph: KnowledgeGraph, question: str) -> bool:
-    return graph.ask(question, "sparql", history=[]).verdict == "no_evidence"
 
 
 OF_BRIDGES = {
@@ -135,22 +125,16 @@ OF_PEOPLE = {
 
 
 def test_relations_of_an_imported_graph_are_asked_without_a_class(tmp_path: Path):
-    (tmp_path / "people.ttl").write_text(PEOPLE)
-    with opened(tmp_path, create=True) as graph:
-        import_graph(graph, [tmp_path / "people.ttl"])
-        for question, parts in OF_PEOPLE.items():
-            text = ask(graph, question)
-            assert all(part in text for part in parts), (question, text)
-        for question in (
-            "When was Rose Berg born?",
-            "When did Rose Lund die?",
-            "How many pets did Rose Lund have?",
-            "How many songs did The Foxes write?",
-            "Who is the manager of The Foxes?",
-            "Who sings Red (1991)?",
-            "How many members does Hares have?",
-        ):
-            assert refuses(graph, question), question
+    refused = (
+        "When was Rose Berg born?",
+        "When did Rose Lund die?",
+        "How many pets did Rose Lund have?",
+        "How many songs did The Foxes write?",
+        "Who is the manager of The Foxes?",
+        "Who sings Red (1991)?",
+        "How many members does Hares have?",
+    )
+    check_imported(tmp_path, PEOPLE, OF_PEOPLE, refused)
 
 
 @pytest.mark.parametrize("question", ["???", "…", "?"])

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from pyoxigraph import QuerySolutions
 
-from tests.support.corpora import Corpus
+from tests.support.corpora import indexed
 from tests.support.pumps import PUMPS_CSV
 from tgraph import vocabulary as v
 from tgraph.engine.graph import KnowledgeGraph
@@ -19,9 +19,7 @@ from tgraph.model import Answer
 
 @pytest.fixture(scope="module")
 def pumps(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeGraph]:
-    corpus = Corpus(tmp_path_factory.mktemp("pumps"))
-    corpus.index({"pumps.csv": PUMPS_CSV})
-    with corpus.open() as kg:
+    with indexed(tmp_path_factory.mktemp("pumps"), {"pumps.csv": PUMPS_CSV}) as kg:
         yield kg
 
 

@@ -79,3 +79,12 @@ class Corpus:
     def index(self, texts: Mapping[str, str]) -> IndexReport:
         with self.open() as graph:
             return graph.index(write(self.folder, texts))
+
+
+@contextmanager
+def indexed(folder: Path, texts: Mapping[str, str]) -> Iterator[KnowledgeGraph]:
+    """The graph of a folder with these documents."""
+    corpus = Corpus(folder)
+    corpus.index(texts)
+    with corpus.open() as graph:
+        yield graph

@@ -171,8 +171,8 @@ def link_catalogue(question: str, context: Context) -> QuestionLinks:
 
 
 def _join_names(values: Sequence[ValueLink], context: Context) -> Iterator[ValueLink]:
-    """Yield the values of a question, for a first and a last name beside each other the things
-    that have both."""
+    """Yield the value links of a question; a first name and a last name that stand beside each
+    other become one link, to the entities that have both names."""
     names = {known.iri for known in computable_of(context).properties if "name" in known.name}
 
     def find_named(link: ValueLink) -> dict[NamedNode, set[NamedNode]]:
@@ -211,7 +211,7 @@ def plan_query(question: str, context: Context, least: float = LEAST_LIKELIHOOD)
         except QueryError:
             return None
 
-    links = _check_verb(link_catalogue(question, context), computable_of(context))
+    links = _check_verb(link_catalogue(question, context), catalogue)
     lookup = KnowledgeLookup(context.store, catalogue)
     groups = GroupForms(links, lookup)
     candidates = (

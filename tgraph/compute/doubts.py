@@ -13,7 +13,6 @@ from tgraph.compute.algebra import (
     Aggregate,
     Compares,
     CompareTwo,
-    Contains,
     Count,
     Differs,
     Equals,
@@ -115,21 +114,11 @@ def _doubt_table(query: Query, known_class: KnownClass) -> Iterator[str]:
             values = {value.label.casefold() for value in condition.path.last.values}
             if not values.isdisjoint(("0", "none", "no", "nil")):
                 yield "what has none may have a value that says so"
-        if isinstance(condition, Contains):
-            yield from _doubt_kind(condition)
         if isinstance(condition, Equals):
             words = _stems(condition.label)
             others = (v for v in condition.path.last.values if v.value not in condition.values)
             if label := next((v.label for v in others if words < _stems(v.label)), ""):
                 yield f"“{label}” in {condition.path.last.label} has “{condition.label}” in it"
-
-
-def _doubt_kind(condition: Contains) -> Iterator[str]:
-    """Doubt a word that many names of a column have: it says what they are, and chooses none."""
-    words = _stems(condition.text)
-    labels = [value.label for value in condition.path.last.values]
-    if len(labels) > 2 and sum(words <= _stems(label) for label in labels) > len(labels) / 3:
-        yield f"many values of {condition.path.last.label} have “{condition.text}” in them"
 
 
 def _is_total(row: NamedNode) -> bool:
@@ -187,7 +176,7 @@ def _doubt_order(query: Query, links: QuestionLinks) -> Iterator[str]:
 
 
 def _numbers_rows(path: Path) -> bool:
-    """Return whether the values of a property are 1, 2, 3 and so on."""
+    """Return whether the values at the end of a path are row numbers: 1, 2, 3 and so on."""
     column = path.last
     places = {str(place) for place in range(1, column.distinct + 1)}
     return column.distinct == column.statements > 4 and {v.label for v in column.values} <= places

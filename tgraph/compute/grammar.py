@@ -177,10 +177,11 @@ class _Grammar:
             if not link.properties or path.last.iri in link.properties
             if len(path.properties) > 1 or path.last.iri in fields
         ]
+        may_hold = self.may_hold(known_class, paths)
         for path in paths:
             for part in self._value_condition(known_class, link, path):
                 yield part
-                if self.may_hold(known_class, paths) and not part.span & self._links.verb:
+                if may_hold and not part.span & self._links.verb:
                     verb = QueryPart(self._links.verb, (ASSUMED_VERB,), (f"it has {path.label}",))
                     yield part + verb
 
@@ -337,7 +338,7 @@ class _Grammar:
 
     @property
     def _asks_first(self) -> bool:
-        """Whether a question asks for a greatest or least, and not how many there are."""
+        """Whether a question asks for a greatest or least value, and not for a number of rows."""
         count = self._links.cue("count")
         return not count or min(count) > min(min(link.span) for link in self._links.extremes)
 

@@ -155,7 +155,7 @@ class QuestionLinks:
 
     @property
     def comparing(self) -> tuple[ExtremeLink, ...]:
-        """The words that compare how much of a thing two have: "more beer than"."""
+        """The comparatives before an amount that two rows are compared by: "more beer than"."""
         lowers = [word.lower for word in self.words]
         more, than = word_set("computing", "quantities"), word_set("computing", "than")
         return tuple(
@@ -295,8 +295,8 @@ def _link_periods(links: QuestionLinks, catalogue: Catalogue) -> QuestionLinks:
 def _link_dated(
     known: KnownProperty, name: str, span: Span, words: Sequence[LinkedWord]
 ) -> Iterator[PropertyLink]:
-    """Yield the link to a column called after years, which some words name, with the words for the
-    rest of what it is called: all of them, else those that there are."""
+    """Yield links to a column whose name ends with years. ``span`` holds the question's words for
+    the years; a link adds the words for the rest of the column's name, or some of these words."""
     stems = _label_stems(name)
     if not stems:
         yield PropertyLink(span, known, BY_STEMS)
@@ -341,8 +341,8 @@ def number_words(words: Sequence[LinkedWord], bounds: Sequence[BoundLink]) -> Sp
 
 def _split_words(question: str) -> Iterator[LinkedWord]:
     matches = list(_WORD.finditer(question))
-    ends = [match.start() for match in matches[1:]] + [len(question)]
-    for match, end in zip(matches, ends, strict=False):
+    ends = [*(match.start() for match in matches[1:]), len(question)]
+    for match, end in zip(matches, ends, strict=False):  # of no words there is one end
         text = match.group()
         parts = [text]
         if unit := _NUMBER_UNIT.fullmatch(text):

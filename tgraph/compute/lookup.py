@@ -112,7 +112,7 @@ class KnowledgeLookup:
     def find_sides(
         self, known: KnownProperty, values: tuple[Object, ...]
     ) -> tuple[tuple[Object, ...], tuple[Object, ...]]:
-        """Return those of the values that have a property, and those that are a value of it."""
+        """Return the values that are subjects of a property, and those that are its objects."""
         graph, relation = v.KNOWLEDGE_GRAPH, known.iri
 
         def is_stated(subject: NamedNode | None, value: Object | None) -> bool:

@@ -86,8 +86,9 @@ class _OrderForms:
         return None
 
     def _step_before(self, link: ValueLink) -> tuple[int, Span]:
-        """Return on which side of a named row the asked one is, and the words that say so: those
-        right before the name and, of the same side, elsewhere; 0 where none do."""
+        """Return the step from a named row to the row asked for (1 after, -1 before, 0 for no
+        step), and the positions of the order words: the word before the name, and others of the
+        same direction."""
         lowers = [word.lower for word in self.links.words]
         at = min(link.span) - 1
         while at >= 0 and lowers[at] in ("the", "to"):

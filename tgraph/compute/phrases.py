@@ -171,8 +171,8 @@ class _PhraseReader:
                     yield self._candidate(query, part, "asks for the most common")
 
     def _related_to(self, link: PropertyLink, value: ValueLink) -> Iterator[CandidateQuery]:
-        """Yield what has a thing as the value of a relation, or the values that the thing has of
-        it, where these are counted; nothing where the thing stands on both sides."""
+        """Yield a query for the subjects of a relation whose object the question names, or for the
+        number of objects of a named subject; no query for a thing that is subject and object."""
         path = Path((link.known,))
         cue = self._links.cue("count")
         part = PhrasePart(value.span, (value.score,)) + self._property_part(link) + PhrasePart(cue)
@@ -187,8 +187,8 @@ class _PhraseReader:
         yield self._candidate(query, part, f"asks for {path.label}")
 
     def _related_most(self, link: PropertyLink, extreme: ExtremeLink) -> Iterator[CandidateQuery]:
-        """Yield those that the most members of a class are the values of: "who sings the most
-        songs"."""
+        """Yield queries for the subject with the most members of a class as its objects: "who
+        sings the most songs"."""
         place: Place = "greatest" if extreme.is_most else "least"
         for head in self._links.classes:
             is_next = min(head.span) == max(extreme.span) + 1
@@ -264,7 +264,7 @@ class _PhraseReader:
         yield from self._whereabouts(phrase.known)
 
     def _fits_question_word(self, path: Path) -> bool:
-        """Return whether "when" or "where" can ask for a value, where the question has them."""
+        """Return whether a path's value fits "when" (a time) or "where" (no time), if asked so."""
         word = self._lowers[0]
         return word not in ("when", "where") or is_time(path) == (word == "when")
 

@@ -343,8 +343,8 @@ class _Writer:
         return f"{totals}{_that(predicate)} by {query.by.last.name}: {list_names(parts)}."
 
     def _rows_of_extremes(self, query: GroupRows) -> Mapping[Object, set[str]]:
-        """Return the names of those that have the greatest or least value of each group, where that
-        is asked."""
+        """Return for each group the names of the rows with its greatest or least value; empty for
+        other totals."""
         names: defaultdict[Object, set[str]] = defaultdict(set)
         if query.total in ("minimum", "maximum"):
             for solution in decisive_solutions(query, self._computed.solutions):

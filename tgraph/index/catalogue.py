@@ -111,7 +111,7 @@ class KnownProperty:
 
     @property
     def truth(self) -> Literal | None:
-        """The value that says yes, where all values say yes or no; None for other values."""
+        """The value that means yes of a property with yes/no values; None for other properties."""
         values = {each.value for each in self.values} if self.distinct == 2 else set()
         return next((yes for no, yes in _TRUTHS if values == {no, yes}), None)
 

@@ -88,7 +88,7 @@ def _documents_of(store: Store, quads: Iterable[Quad]) -> set[str]:
 
 
 class _ChangedStore:
-    """A store and what changed in its knowledge: quads that are there now and were not, or were."""
+    """A store after a change of its knowledge; ``flipped`` are the quads added or removed."""
 
     def __init__(self, store: Store, flipped: Collection[Quad]) -> None:
         self.store = store
@@ -99,13 +99,13 @@ class _ChangedStore:
                 self.by_subject[quad.subject].add(quad)
 
     def has(self, subject: NamedNode, kind: NamedNode, *, before: bool) -> bool:
-        """Return whether a thing has a type, or had."""
+        """Return whether a subject has a type now, or had the type ``before`` the change."""
         quad = Quad(subject, v.RDF_TYPE, kind, v.KNOWLEDGE_GRAPH)
         is_there = next(self.store.match(*quad), None) is not None
         return is_there != (before and quad in self.flipped)
 
     def quads_of(self, subject: NamedNode, *, before: bool) -> Collection[Quad]:
-        """Return the quads of a subject as they are, or as they were."""
+        """Return a subject's quads after the change, or ``before`` the change."""
         quads = set(self.store.match(subject, None, None, v.KNOWLEDGE_GRAPH))
         return quads ^ self.by_subject[subject] if before else quads
 

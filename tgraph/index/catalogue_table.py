@@ -93,7 +93,7 @@ class CatalogueTable:
         return Catalogue(tuple(classes), tuple(properties))
 
     def read_counts(self) -> CatalogueCounts:
-        """Return what the catalogue was made of."""
+        """Return the saved counts that the catalogue was made from."""
         [(body,)] = self._query(_COUNTS)
         return _parse_counts(body, self.catalogue)
 

@@ -230,8 +230,8 @@ class _Subject:
         self.is_placed = companion >= 0 or not self._tells_names_apart()
 
     def _tells_names_apart(self) -> bool:
-        """Return whether the names of the rows tell them apart, or few rows repeat what an
-        identifier says to be the same thing."""
+        """Return whether the names of the rows are unique, or at most a fifth repeats and a column
+        of identifiers confirms that equal names are one thing."""
         names = [self._words_of_name(row) for row in self._rows]
         texts = list(filter(None, names))
         repeated = len(texts) - len(set(texts))

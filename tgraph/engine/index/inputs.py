@@ -59,11 +59,15 @@ def wrap_data(data: bytes | BinaryIO, name: str) -> SourceFile:
     return SourceFile(_check_name(name), None, content)
 
 
+def _wrap_encoded(text: str, name: str) -> SourceFile:
+    return SourceFile(name, None, text.encode("utf-8", "replace"))
+
+
 def wrap_text(text: str, title: str) -> SourceFile:
     """Return a text as a file called after its title, which is read as Markdown or plain text."""
     title = _check_name(title)
     name = title if has_known_suffix(title) else f"{title}.txt"
-    return wrap_data(text.encode("utf-8", "replace"), name)
+    return _wrap_encoded(text, name)
 
 
 def wrap_table(table: Table, title: str) -> SourceFile:
@@ -76,7 +80,7 @@ def wrap_table(table: Table, title: str) -> SourceFile:
     else:
         text = _write_rows(list(table), title)
     name = title if title.lower().endswith(".csv") else f"{title}.csv"
-    return wrap_data(text.encode("utf-8", "replace"), name)
+    return _wrap_encoded(text, name)
 
 
 def _write_rows(rows: Sequence[Mapping[str, object]], title: str) -> str:

@@ -241,13 +241,13 @@ def _reading_faults(trace: Trace, found: Recomputed) -> Iterable[str]:
 
 
 def _is_same_place(cited: TraceQuotation, place: Evidence) -> bool:
-    """Return whether a citation and a place are the same text, or one stands in the other."""
+    """Return whether the quote of a citation contains the quote of a place, or the reverse."""
     one, other = collapse_whitespace(cited.quote), collapse_whitespace(place.quote)
     return cited.chunk == place.chunk and (one in other or other in one)
 
 
 def _share_words(one: str, other: str) -> bool:
-    """Return whether the words of one text are all words of the other."""
+    """Return whether one text's stems are a subset of the other text's stems."""
     own, others = term_set(one), term_set(other)
     return own <= others or others <= own
 
@@ -262,8 +262,8 @@ def _verdict_of(confidence: float | None, settings: AnswerSettings) -> str:
 
 
 def check_order(sentence: JudgedSentence) -> JudgedSentence:
-    """Return a sentence of an answer that quotes; its words must be those of a citation, in their
-    order, but for a heading before them."""
+    """Return a quoted sentence, unsupported unless a citation holds the sentence's words in the
+    same order. A heading before the quotation ("Heading: ...") may be missing in the citation."""
     if sentence.verdict != "supported":
         return sentence
     quotes = [words(citation.quote) for citation in sentence.citations]

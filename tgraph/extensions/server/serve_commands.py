@@ -118,9 +118,11 @@ def _find_or_make_graph(collection: str | None) -> Path:
     """Return the folder of the graph; a missing graph or default collection is made, empty."""
     root = find_root(create=True)
     assert root is not None
-    if not (root / MARKER).exists():
+    if (root / MARKER).exists():
+        folder = GraphFolder.open(root)
+    else:
+        folder = GraphFolder.create(root)
         print_message(f"Made an empty graph: {one_line(str(root))}")
-    folder = GraphFolder.create(root)
     if not any(folder.collections()):
         folder.collection(collection or load_settings(root, {}).collection, create=True)
     return root

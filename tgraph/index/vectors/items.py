@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator
+from functools import cache, partial
 
 from pyoxigraph import Literal, NamedNode, Triple
 
@@ -151,21 +152,22 @@ def _chunk_items(
     lexical = lexical_documents(store)
     if lexical and lexical >= standing_documents(store):
         return
-    linked = _linked_documents(store)
+    drops_addresses = cache(partial(_drops_addresses, store))
     for document, chunk in _chosen_chunks(store, only):
         if document not in lexical:
             text = texts.of_chunk(chunk)
-            if document in linked:
+            if drops_addresses(document):
                 text = _ADDRESS.sub("]", text)
             yield chunk, prepend_preface(before.get(chunk, ""), text)
 
 
-def _linked_documents(store: Store) -> set[str]:
-    """Return the documents in Markdown whose chunks are embedded without addresses of links."""
-    markdown = store.match(None, v.tg("mimeType"), Literal("text/markdown"), v.SOURCE_GRAPH)
-    documents = [quad.subject.value for quad in markdown if isinstance(quad.subject, NamedNode)]
-    versions = {each: text_value(store, each, v.tg("readingVersion")) for each in documents}
-    return {each for each, version in versions.items() if int(version or 1) >= _WITHOUT_ADDRESSES}
+def _drops_addresses(store: Store, document: str) -> bool:
+    """Return whether chunks of a document are embedded without the addresses of links: of Markdown
+    from a version of its reading on."""
+    node, markdown = NamedNode(document), Literal("text/markdown")
+    if next(store.match(node, v.tg("mimeType"), markdown, v.SOURCE_GRAPH), None) is None:
+        return False
+    return int(text_value(store, document, v.tg("readingVersion")) or 1) >= _WITHOUT_ADDRESSES
 
 
 def _context_items(
